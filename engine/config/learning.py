@@ -23,6 +23,7 @@ _SHARES = (
     "rollout_quantile",
 )  # fmt: skip
 MAX_STEPS = 1000  # of one update
+_OF_ALL = ("rollout_quantile", "rollout_temperature", "longest_rollout_tokens")  # updates: they share their rollouts
 _FEWER_AT_WORK = ("steps", "num_teacher_rollouts", "max_teacher_rollouts", "num_openings")
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 FUSED_MODULES = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}  # as in Phi-3
@@ -152,6 +153,8 @@ class LearnConfig:
         Raises ConfigError on an unknown or bad field.
         """
         wanted = overrides or {}
+        for name in _OF_ALL:
+            require(name not in wanted, f"learn.{name} holds for every update, so a request cannot set it")
         implied = {"parent_rate": 1.0} if "learning_rate" in wanted else {}
         return LearnConfig.from_dict(self.to_dict() | implied | wanted)
 

@@ -33,7 +33,7 @@ from engine.samples.context import LearningContext
 from engine.samples.demonstrations import Demonstrations
 from engine.samples.facts import Facts
 from engine.samples.lessons import Lesson
-from engine.samples.rollouts import RECENT_ANSWERS, Rollout, of_kind
+from engine.samples.rollouts import RECENT_ANSWERS, Rollout, conversation, of_kind
 from storage.conversations import completions
 from storage.database import Session
 from storage.kinds import Meaning, NoteState
@@ -124,8 +124,10 @@ class Learner:
         if (ended := await self._ended(feedback_id)) is not None:
             return ended
         row = await self._database.write(lambda s: feedback.begin_training(s, feedback_id))
-        lesson = await self._lesson(row)
-        update = await self._begin(row, lesson)
+        answer = await self._answer(row)
+        learn = await self._settings(row, answer)
+        lesson = await self._lesson(row, answer, learn)
+        update = await self._begin(row, lesson, learn)
         record = partial(_record_failure, update)
         async with update_log.failures_recorded(self._database, record):
             outcome = await self._teach(lesson, update)
@@ -195,7 +197,7 @@ class Learner:
             return await self._end(update, update.outcome("kept", update.parent.number, reason))
         samples = await self._with_anchors(update, taught)
         await self._train(update, samples)
-        if update.trained.divergence_before < self._config.learn.min_divergence:
+        if update.trained.divergence_before < update.learn.min_divergence:
             await self._candidates.close(update.run.id)
             return await self._end(update, update.outcome("kept", update.parent.number, _NOTHING))
         return await self._activate(update, samples)
@@ -231,20 +233,26 @@ class Learner:
             lesson.corrected.messages,
         )
 
-    async def _lesson(self, row: Feedback) -> Lesson:
+    async def _answer(self, row: Feedback) -> Completion:
         if row.completion_id is None:
             raise ValueError(f"feedback {row.id} points at no answer")
         completion_id = row.completion_id
-        answer = await self._database.read(lambda s: completions.get(s, row.user_id, completion_id))
-        lesson = Lesson.of(row, answer).in_wording(self._config.learn.hindsight_wording)
-        return lesson if self._config.learn.shows_rewrites else await asyncio.to_thread(lesson.told_by_form)
+        return await self._database.read(lambda s: completions.get(s, row.user_id, completion_id))
 
-    async def _begin(self, row: Feedback, lesson: Lesson) -> _Update:
+    async def _settings(self, row: Feedback, answer: Completion) -> LearnConfig:
+        """Return the settings of one lesson: for a chat or for work, with the person's shape and the request's own."""
+        user = await self._database.read(lambda s: people.get(s, row.user_id))
+        usual = self._config.learn.at_work() if carried(conversation(answer)) else self._config.learn
+        return usual.merged((user.lora_shape or {}) | (row.training or {}))
+
+    @staticmethod
+    async def _lesson(row: Feedback, answer: Completion, learn: LearnConfig) -> Lesson:
+        lesson = Lesson.of(row, answer).in_wording(learn.hindsight_wording)
+        return lesson if learn.shows_rewrites else await asyncio.to_thread(lesson.told_by_form)
+
+    async def _begin(self, row: Feedback, lesson: Lesson, learn: LearnConfig) -> _Update:
         live = await self._database.read(lambda s: note_rows.live(s, row.user_id))
         parent = await self._active.active(row.user_id)
-        user = await self._database.read(lambda s: people.get(s, row.user_id))
-        usual = self._config.learn.at_work() if carried(lesson.corrected.messages) else self._config.learn
-        learn = usual.merged((user.lora_shape or {}) | (row.training or {}))
         shown = self._read_besides(lesson, live, learn)
         run = UpdateRun(
             user_id=row.user_id, feedback_id=row.id, kind=row.kind, parent_version=parent.number, notes=shown
@@ -360,7 +368,11 @@ class Learner:
             )
             return updates.start(s, again)
 
-        update.run = await self._database.write(begin)
+        writing = asyncio.ensure_future(self._database.write(begin))
+        try:
+            await asyncio.shield(writing)
+        finally:
+            update.run = await writing  # also where this is cancelled: the row must not say "running" for ever
         update.learn = update.learn.gentler()
         update.is_last_try = True
 

@@ -84,7 +84,14 @@ def test_no_override_changes_nothing() -> None:
 def test_a_learning_setting_that_cannot_work_is_refused_by_name(values: dict[str, Any]) -> None:
     """The message names the setting, so that the sender can correct it."""
     with pytest.raises(ConfigError, match=next(iter(values))):
-        LearnConfig().merged(values)
+        LearnConfig.from_dict(LearnConfig().to_dict() | values)
+
+
+@pytest.mark.parametrize("name", ["rollout_quantile", "rollout_temperature", "longest_rollout_tokens"])
+def test_a_request_cannot_set_what_its_update_shares_with_others(name: str) -> None:
+    """It is refused by name, also with the value that holds."""
+    with pytest.raises(ConfigError, match=f"{name} holds for every update"):
+        LearnConfig().merged({name: getattr(LearnConfig(), name)})
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,12 @@ import pytest
 
 from bot.agent.state import SYSTEM
 from bot.agent.tools import definitions
-from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
+from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_ADAPTER
 from engine.adapters.training_batch import BATCH_FILE
 from engine.config import LearnConfig
 from engine.errors import ConversationRefused
+from engine.gates.candidate import Verdict
+from engine.learning.learner import Learner, _Update
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.tool_messages import carried
 from engine.requests import ChatMessage, Tool
@@ -24,6 +26,7 @@ from storage.conversations import completions
 from storage.kinds import FeedbackStatus, NoteState, Scope, VersionState
 from storage.learning import feedback, updates, versions
 from storage.people import people
+from storage.tables import UpdateRun
 from tests.engine.live import Live
 from tests.storage.stored import directory_sha256
 
@@ -194,6 +197,16 @@ async def test_a_teacher_may_read_a_correction_as_a_note_alone(live: Live, seen:
     assert all(ideal in text for text in seen)
 
 
+async def test_a_request_chooses_the_words_around_its_feedback(live: Live, seen: list[str]) -> None:
+    """And when there was nothing to learn."""
+    answer = await live.ask(await live.person(), QUESTION)
+    await live.teach(answer, "no emoji please", training={"hindsight_wording": "claas", "reads_own_note": False})
+    assert seen
+    assert all("## Hindsight context" in text for text in seen if "no emoji please" in text)
+    outcome = await live.teach(answer, "no emoji please", training={"min_divergence": 100.0}, scope=Scope.ALWAYS)
+    assert (outcome.status, outcome.adapter_version) == ("kept", 1)
+
+
 async def test_a_teacher_reads_no_wish_that_the_new_one_replaces(live: Live, seen: list[str]) -> None:
     """The older note is superseded before the teacher answers, and the update's record says what was read."""
     user_id = await live.person()
@@ -327,6 +340,29 @@ async def test_a_rejected_lesson_still_holds_as_a_note(live: Live) -> None:
     assert outcome.status == "rejected"
     assert [(n.text, n.state) for n in await live.notes(user_id)] == [("no emoji please", NoteState.IN_PROMPT)]
     assert (await live.result(user_id, QUESTION)).notes == ["no emoji please"]
+
+
+async def test_a_second_try_that_is_cancelled_as_it_begins_is_known() -> None:
+    """Its row is stored all the same, and is the one whose failure is recorded."""
+    may_write, stored = asyncio.Event(), UpdateRun(user_id="ana", kind="correction", parent_version=0)
+
+    class SlowDatabase:
+        async def write(self, _work: Any) -> UpdateRun:
+            await may_write.wait()
+            return stored
+
+    learner = Learner.__new__(Learner)
+    learner._database = SlowDatabase()  # type: ignore[assignment]
+    first = UpdateRun(user_id="ana", kind="correction", parent_version=0)
+    update = _Update(run=first, parent=ZERO_ADAPTER, learn=LearnConfig(), notes=[], facts=[])
+    trying = asyncio.create_task(learner._try_gently(update, Verdict(is_accepted=False)))
+    await asyncio.sleep(0)
+    trying.cancel()
+    await asyncio.sleep(0)
+    may_write.set()
+    with pytest.raises(asyncio.CancelledError):
+        await trying
+    assert update.run is stored
 
 
 async def test_the_requests_training_values_win(live: Live) -> None:
