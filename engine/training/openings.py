@@ -6,8 +6,9 @@ behind the prompts read last: topics come back in lesson after lesson, and witho
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,7 +17,7 @@ from engine.training import sdpo
 from engine.training.model import TrainingModel
 from engine.training.scoring import hidden_states
 
-KEPT = 4096  # states, the size of one token's each
+KEPT_BYTES = 32 * 1024**2  # of states and their prompts
 _UNREAD = [0]  # the response behind a prompt: it is predicted, not read
 
 
@@ -26,7 +27,8 @@ class Openings:
     def __init__(self, model: TrainingModel) -> None:
         """Begin with nothing read."""
         self._model = model
-        self._states: OrderedDict[tuple[int, ...], Tensor] = OrderedDict()  # axis [H]
+        self._states: OrderedDict[bytes, Tensor] = OrderedDict()  # axis [H]; by the prompt's token ids, 4 bytes each
+        self.num_bytes = 0  # kept
 
     def first_tokens(
         self, prompts: Sequence[tuple[list[int], list[int]]], scale: float, temperature: float, seed: int
@@ -46,16 +48,24 @@ class Openings:
         return drawn_N1.squeeze(-1).tolist()  # type: ignore[no-any-return]
 
     def _logprobs(self, prompts: Sequence[tuple[int, ...]]) -> Tensor:
-        self._read([*{prompt for prompt in prompts if prompt not in self._states}])
-        for prompt in prompts:
-            self._states.move_to_end(prompt)
+        keys = [np.asarray(prompt, np.int32).tobytes() for prompt in prompts]
+        self._read({key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in self._states})
+        for key in keys:
+            self._states.move_to_end(key)
         with torch.no_grad():
-            logits: Tensor = self._model.logits(torch.stack([self._states[prompt] for prompt in prompts]))
-        while len(self._states) > KEPT:
-            self._states.popitem(last=False)
+            logits: Tensor = self._model.logits(torch.stack([self._states[key] for key in keys]))
+        while self.num_bytes > KEPT_BYTES:
+            self.num_bytes -= _size(*self._states.popitem(last=False))
         return logits.float().log_softmax(-1)
 
-    def _read(self, prompts: Sequence[tuple[int, ...]]) -> None:
-        samples = [Sample("counterfactual", [*prompt], [*prompt], _UNREAD) for prompt in sorted(prompts)]
-        states = hidden_states(self._model, samples, "student", range(len(samples)), None)
-        self._states |= {tuple(samples[i].prompt("student")): state[0].clone() for i, state in states.items()}
+    def _read(self, prompts: Mapping[bytes, tuple[int, ...]]) -> None:
+        samples = [Sample("counterfactual", [*prompt], [*prompt], _UNREAD) for prompt in sorted(prompts.values())]
+        found = hidden_states(self._model, samples, "student", range(len(samples)), None)
+        by_prompt = {tuple(samples[i].prompt("student")): state[0].clone() for i, state in found.items()}
+        states = {key: by_prompt[prompt] for key, prompt in prompts.items()}
+        self._states |= states
+        self.num_bytes += sum(_size(key, state) for key, state in states.items())
+
+
+def _size(key: bytes, state: Tensor) -> int:
+    return len(key) + int(state.nbytes)
