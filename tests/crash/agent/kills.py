@@ -84,6 +84,19 @@ class AgentRun:
             for task in work:
                 task.cancel()
 
+    async def stopped(self, num_stops: int) -> AgentFindings:
+        """Lives that are asked to end in the middle of a call, and do; then the verdict."""
+        for _ in range(num_stops):
+            pid = await self._lives.begin("call")
+            async with asyncio.TaskGroup() as group:
+                work = [group.create_task(one.live(may_hang=True)) for one in self._people]
+                await self._moment("call")
+                await self._lives.stop(pid)
+                for task in work:
+                    task.cancel()
+            self._note_what_was_under_way()
+        return await self._verdict()
+
     async def _buried(self) -> None:
         """Wait until the life has ended, and all that it had begun; end and note what stays."""
         try:
@@ -157,7 +170,13 @@ async def run(
     report: Report = lambda _figures: None,
 ) -> tuple[AgentFindings, AgentFigures]:
     """One run. Modes `careless` and `untied` are the negative controls (`tests.crash.agent.process`)."""
+    async with begun(seed, mode, patience_s) as going:
+        return await going.all(num_kills, report), going.figures
+
+
+@asynccontextmanager
+async def begun(seed: int, mode: str = "durable", patience_s: float = WAIT_S) -> AsyncIterator[AgentRun]:
+    """A run that begins, in a workspace of its own."""
     with workspace() as folder:
         async with lives(folder, mode, patience_s) as made:
-            going = AgentRun(made, folder, random.Random(seed))
-            return await going.all(num_kills, report), going.figures
+            yield AgentRun(made, folder, random.Random(seed))

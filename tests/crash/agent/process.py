@@ -89,9 +89,16 @@ class Desk:
 
     def __init__(self, rig: AgentRig) -> None:
         self._rig = rig
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    def leave(self) -> None:
+        """Tell people nothing any more."""
+        for writer in self._writers:
+            writer.transport.abort()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Do what a person asks for, one thing after the other; an error is told, too."""
+        self._writers.add(writer)
         while line := await reader.readline():
             try:
                 told = await self._done(**json.loads(line))
@@ -137,10 +144,12 @@ async def serve(data_dir: Path, *, may_hang: bool) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     make_engine = partial(ProposingEngine, may_hang=may_hang)
     async with agents_of(data_dir, data_dir.parent / WORKSPACE, make_engine) as rig:
-        listening = await asyncio.start_unix_server(Desk(rig).serve, data_dir / SOCKET)
+        desk = Desk(rig)
+        listening = await asyncio.start_unix_server(desk.serve, data_dir / SOCKET)
         await rig.core.lessons.start()
         await stopping.wait()
         listening.close()
+        desk.leave()
 
 
 def live(data_dir: str, mode: str, point: str, number: int) -> None:

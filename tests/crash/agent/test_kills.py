@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.crash.agent.kills import POINTS, run
+from tests.crash.agent.kills import POINTS, begun, run
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.sqlite_only]
 
@@ -18,6 +18,15 @@ async def test_twenty_kills_lose_and_double_nothing(can_run: None) -> None:
     assert sum(figures.kills.values()) == 20
     assert figures.under_way["running"]
     assert {"ran", "broken off"} <= set(findings.endings)
+
+
+async def test_a_stop_in_the_middle_of_a_call_ends_it(can_run: None) -> None:
+    """heed ends in good order and at once, the tool with it; the next heed tells that it was broken off."""
+    async with begun(seed=2) as going:
+        findings = await going.stopped(5)
+        assert (findings.lost, findings.doubled, findings.unasked) == ((), (), ())
+        assert going.figures.left == []
+    assert findings.endings.get("broken off", 0) >= 5
 
 
 async def test_a_session_that_is_kept_too_late_is_found_out(can_run: None) -> None:
