@@ -94,10 +94,10 @@ class Repository:
             return None
         if found.status != 0:
             return None
-        answered = json.loads(found.output)
         try:
+            answered = json.loads(found.output)
             return json.loads(answered["output"]) if answered["success"] else None
-        except ValueError:  # longer than an output may be
+        except (ValueError, TypeError, KeyError):  # longer than an output may be, or written over by another
             return None
 
     def _has(self, name: str) -> bool:

@@ -22,6 +22,7 @@ from storage.tables import AgentWork
 SCRATCH_FOLDER = "workspaces"  # below the data directory
 NO_CALLS = "The model that runs does not call tools. HEED_MODEL chooses one that does, such as Qwen/Qwen3-4B."
 NOT_ALLOWED = "The operator has not allowed {} to work with the agent: HEED_AGENT_ALLOW names those who may."
+MOST_SESSIONS = 200  # of a person; the oldest that no chat works on go
 
 
 class AgentService:
@@ -54,7 +55,10 @@ class AgentService:
             await self.leave(user_id, place)
         state = SessionState.new(told(await toolbox.repository.state()))
         row = AgentWork(user_id=user_id, workspace=workspace, place=place, state=state.stored())
-        return await self._core.database.write(lambda s: agent_work.add(s, row))
+        added, gone = await self._core.database.write(lambda s: agent_work.add_newest(s, row, MOST_SESSIONS))
+        for live in [self._open.pop(work_id) for work_id in gone if work_id in self._open]:
+            await live.close()
+        return added
 
     async def of_person(self, user_id: str) -> list[AgentWork]:
         """Return a person's sessions, the newest first."""

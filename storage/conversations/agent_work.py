@@ -16,6 +16,17 @@ def add(s: Session, work: AgentWork) -> AgentWork:
     return row
 
 
+def add_newest(s: Session, work: AgentWork, most: int) -> tuple[AgentWork, list[str]]:
+    """Store a session that begins, and remove the oldest of its person beyond so many; returns it and the removed ids.
+
+    One that is worked on in a chat stays.
+    """
+    added = add(s, work)
+    gone = [row.id for row in of_person(s, work.user_id)[most:] if not row.place]
+    s.exec(delete(AgentWork).where(col(AgentWork.id).in_(gone)))
+    return added, gone
+
+
 def get(s: Session, user_id: str, work_id: str) -> AgentWork:
     """Return a person's session. Raises AgentWorkNotFound, also if it is another person's."""
     row = s.exec(select(AgentWork).where(AgentWork.id == work_id, AgentWork.user_id == user_id)).first()

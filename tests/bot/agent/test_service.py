@@ -103,6 +103,26 @@ async def test_an_answer_that_was_being_made_is_made_by_the_next_heed(rigged: Ag
         assert (stopped.status, stopped.session.last_words) == ("idle", None)
 
 
+async def test_sessions_of_a_person_have_a_bound(rigged: AgentRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest goes, with what it does; those of chats and of others stay."""
+    monkeypatch.setattr("bot.agent.service.MOST_SESSIONS", 2)
+    user_id = await rigged.person()
+    chats = await rigged.agents.begin(user_id, "work", "telegram/11")
+    live = await rigged.begun()
+    bens = await rigged.agents.begin(await rigged.person(BEN), "work")
+    rigged.will_call("bash", command="touch begun; sleep 4732")
+    await live.ask("wait")
+    running = asyncio.create_task(live.approve())
+    await until((rigged.folder / "begun").exists)
+    newest = [await rigged.begun() for _ in range(2)]
+    await running
+    kept = [row.id for row in await rigged.agents.of_person(user_id)]
+    assert kept == [newest[1].work_id, newest[0].work_id, chats.id]
+    with pytest.raises(AgentWorkNotFound):
+        await rigged.agents.find(user_id, live.work_id)
+    assert [row.id for row in await rigged.agents.of_person(bens.user_id)] == [bens.id]
+
+
 async def test_a_session_is_one_persons(rigged: AgentRig) -> None:
     """Another person does not find it."""
     live = await rigged.begun()

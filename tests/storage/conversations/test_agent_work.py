@@ -52,3 +52,17 @@ def test_a_session_that_was_removed_stays_removed(store: Store, ana: str) -> Non
         store.write(lambda s: agent_work.remove(s, ana, row.id))
     store.write(lambda s: agent_work.keep(s, row.id, {"messages": []}))
     assert store.read(lambda s: agent_work.of_person(s, ana)) == []
+
+
+def test_the_oldest_sessions_of_a_person_make_room(store: Store, ana: str, ben: str) -> None:
+    """Not those of chats, and not another person's."""
+    bens = store.write(lambda s: agent_work.add(s, rows.agent_work(ben)))
+    chats = store.write(lambda s: agent_work.add(s, rows.agent_work(ana, place="telegram/1")))
+    old = store.write(lambda s: agent_work.add(s, rows.agent_work(ana)))
+    kept, gone = store.write(lambda s: agent_work.add_newest(s, rows.agent_work(ana), 3))
+    assert gone == []
+    newest, gone = store.write(lambda s: agent_work.add_newest(s, rows.agent_work(ana), 2))
+    assert gone == [old.id]
+    found = store.read(lambda s: agent_work.of_person(s, ana))
+    assert [row.id for row in found] == [newest.id, kept.id, chats.id]
+    assert [row.id for row in store.read(lambda s: agent_work.of_person(s, ben))] == [bens.id]
