@@ -11,9 +11,8 @@ import io
 import logging
 import time
 import zipfile
-from collections.abc import Awaitable, Callable
-from typing import Protocol
 
+from engine.adapters.store import Copies, FilesOf, NoCopies
 from engine.adapters.zip_format import BROKEN
 from engine.errors import AdapterDamaged
 from storage import settings
@@ -30,53 +29,6 @@ OWNER = "owner"  # the object that names the database to which all others belong
 MARK_KEY = "object_store.mark"  # the setting with the database's name for itself
 PATIENCE_S = 60.0  # for which a version that was trained waits for a store that is away
 PAUSE_S = 1.0
-
-FilesOf = Callable[[AdapterVersion], Awaitable[dict[str, bytes]]]  # reads a version on this machine
-
-
-class Copies(Protocol):
-    """The versions' second place, besides this machine's disk. Calls raise storage's errors."""
-
-    async def keep(self, version: AdapterVersion, sha256: str, files: dict[str, bytes]) -> None:
-        """Store a copy of a version's files."""
-
-    async def fetch(self, version: AdapterVersion) -> dict[str, bytes]:
-        """Return a version's files, verified. Raises AdapterDamaged."""
-
-    async def remove(self, version: AdapterVersion) -> None:
-        """Remove a version's copy. An absent one is no error."""
-
-    async def erase(self, user_id: str) -> None:
-        """Remove all copies of a person. Absent ones are no error."""
-
-    async def claim(self) -> None:
-        """Make sure that the place is this database's. Raises ObjectStoreTaken."""
-
-    async def settle(self, files_of: FilesOf) -> None:
-        """Remove copies of versions that are gone, and make those that are missing. Logs what does not work."""
-
-
-class NoCopies:
-    """Versions are on this machine's disk alone."""
-
-    async def keep(self, version: AdapterVersion, sha256: str, files: dict[str, bytes]) -> None:
-        """In place: they are kept already."""
-
-    async def fetch(self, version: AdapterVersion) -> dict[str, bytes]:
-        """Raise AdapterDamaged."""
-        raise AdapterDamaged(f"version {version.number} is nowhere else")
-
-    async def remove(self, version: AdapterVersion) -> None:
-        """In place: there is none."""
-
-    async def erase(self, user_id: str) -> None:
-        """In place: there are none."""
-
-    async def claim(self) -> None:
-        """In place: there is no place to claim."""
-
-    async def settle(self, files_of: FilesOf) -> None:
-        """In place: there are none."""
 
 
 class StoredCopies:

@@ -10,16 +10,15 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_safetensors
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, AdapterRef
-from engine.adapters.copies import Copies, NoCopies
 from engine.adapters.training_batch import BATCH_FILE
 from engine.errors import AdapterDamaged
 from storage.database import Database, Session
@@ -33,7 +32,53 @@ logger = logging.getLogger(__name__)
 REJECTED_FOLDER = "rejected"  # below the data directory: rejected/<person>/<number>
 VERDICT_FILE = "verdict.json"
 KEPT_REJECTED = 3  # of each person, the newest
+FilesOf = Callable[[AdapterVersion], Awaitable[dict[str, bytes]]]  # reads a version on this machine
 MAX_ADAPTER_NORM = 1e4  # Frobenius norm of all values together; trained ones of rank 16 stay below 100
+
+
+class Copies(Protocol):
+    """The versions' second place, besides this machine's disk. Calls raise storage's errors."""
+
+    async def keep(self, version: AdapterVersion, sha256: str, files: dict[str, bytes]) -> None:
+        """Store a copy of a version's files."""
+
+    async def fetch(self, version: AdapterVersion) -> dict[str, bytes]:
+        """Return a version's files, verified. Raises AdapterDamaged."""
+
+    async def remove(self, version: AdapterVersion) -> None:
+        """Remove a version's copy. An absent one is no error."""
+
+    async def erase(self, user_id: str) -> None:
+        """Remove all copies of a person. Absent ones are no error."""
+
+    async def claim(self) -> None:
+        """Make sure that the place is this database's. Raises ObjectStoreTaken."""
+
+    async def settle(self, files_of: FilesOf) -> None:
+        """Remove copies of versions that are gone, and make those that are missing. Logs what does not work."""
+
+
+class NoCopies:
+    """Versions are on this machine's disk alone."""
+
+    async def keep(self, version: AdapterVersion, sha256: str, files: dict[str, bytes]) -> None:
+        """In place: they are kept already."""
+
+    async def fetch(self, version: AdapterVersion) -> dict[str, bytes]:
+        """Raise AdapterDamaged."""
+        raise AdapterDamaged(f"version {version.number} is nowhere else")
+
+    async def remove(self, version: AdapterVersion) -> None:
+        """In place: there is none."""
+
+    async def erase(self, user_id: str) -> None:
+        """In place: there are none."""
+
+    async def claim(self) -> None:
+        """In place: there is no place to claim."""
+
+    async def settle(self, files_of: FilesOf) -> None:
+        """In place: there are none."""
 
 
 class AdapterStore:

@@ -44,6 +44,7 @@ WITHOUT_PERSON = {
     "notes.requeue_interrupted": "sweep at start",
     "versions.unfinished": "sweep at start",
     "versions.known_paths": "sweep at start",
+    "versions.all_accepted": "copies that are missing are made at start",
     "signals.waiting": "finds out whose turn it is",
     "signals.unfinished": "sweep at start",
     "updates.start": "the row names its person",

@@ -10,8 +10,8 @@ import pytest
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.adapters import copies
-from engine.adapters.copies import NoCopies, StoredCopies, copies_in, packed, unpacked
-from engine.adapters.store import AdapterStore
+from engine.adapters.copies import StoredCopies, copies_in, packed, unpacked
+from engine.adapters.store import AdapterStore, NoCopies
 from engine.errors import AdapterDamaged
 from storage.database import Database
 from storage.errors import ObjectStoreAway, ObjectStoreTaken

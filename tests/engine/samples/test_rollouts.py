@@ -38,9 +38,8 @@ def asked(question: str, version: int = 1, **fields: object) -> Completion:
 
 def store_of(live: Live, **learn: object) -> RolloutStore:
     """A store with this module's bank."""
-    return RolloutStore(
-        live.host, live.parts.context.trainer, live.parts.context.prompts, BANK, LearnConfig().merged(dict(learn))
-    )
+    config = LearnConfig.from_dict(LearnConfig().to_dict() | learn)
+    return RolloutStore(live.host, live.parts.context.trainer, live.parts.context.prompts, BANK, config)
 
 
 async def test_a_persons_answers_of_the_version_are_rollouts_as_they_are() -> None:
