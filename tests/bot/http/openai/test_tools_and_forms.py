@@ -125,17 +125,15 @@ async def test_the_round_trip_ends_with_an_answer(client: openai.AsyncOpenAI) ->
 
 async def test_a_denied_call_is_trained_on(client: openai.AsyncOpenAI) -> None:
     """The call is the corrected answer, behind the whole conversation: tools, an earlier call and its result."""
-    said = {"role": "assistant", "content": "", "tool_calls": [CALL]}
-    asked: Any = [*BEES, said, {"role": "tool", "tool_call_id": CALL["id"], "content": "rain"}]
-    called = await client.chat.completions.create(
-        model="heed", messages=asked, tools=[WEATHER], tool_choice="required", user="denier"
-    )
-    assert called.choices[0].message.tool_calls
-    denied = {"completion_id": called.id, "user": "denier", "kind": "correction", "text": "ask for Oslo first"}
-    given = cast(dict[str, Any], await client.post("/feedback", cast_to=object, body=denied | {"wait": True}))
-    assert given["status"] in ("learned", "rejected"), given  # what gates say of random weights is another matter
-    assert given["update"]["steps"] > 0
-    assert given["update"]["divergence_after"] < given["update"]["divergence_before"]
+    update = await _update_after(client, "denier", "correction", "ask for Oslo first")
+    assert update["steps"] > 0  # what random weights make of words is chance; the next test says what is learned
+
+
+async def test_a_call_written_anew_is_learned(client: openai.AsyncOpenAI) -> None:
+    """Shown the call that was wanted, the student comes nearer to the teacher, who has seen it."""
+    right = '<tool_call>\n{"name": "Weather", "arguments": {"city": "Oslo", "is_dry": true}}\n</tool_call>'
+    update = await _update_after(client, "rewriter", "ideal", right)
+    assert update["divergence_after"] < update["divergence_before"]
 
 
 async def test_a_free_model_writes_text(client: openai.AsyncOpenAI) -> None:
@@ -177,6 +175,20 @@ async def test_what_vllm_refuses_is_a_bad_request(client: openai.AsyncOpenAI, fi
         assert refused.value.param == param
     answer = await client.chat.completions.create(model="heed", messages=BEES, max_tokens=2)
     assert answer.choices[0].finish_reason == "length"
+
+
+async def _update_after(client: openai.AsyncOpenAI, user: str, kind: str, text: str) -> dict[str, Any]:
+    """Return the update after `user` said `text` of a call that followed another call and its result."""
+    said = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+    asked: Any = [*BEES, said, {"role": "tool", "tool_call_id": CALL["id"], "content": "rain"}]
+    called = await client.chat.completions.create(
+        model="heed", messages=asked, tools=[WEATHER], tool_choice="required", user=user
+    )
+    assert called.choices[0].message.tool_calls
+    feedback = {"completion_id": called.id, "user": user, "kind": kind, "text": text, "wait": True}
+    given = cast(dict[str, Any], await client.post("/feedback", cast_to=object, body=feedback))
+    assert given["status"] in ("learned", "rejected"), given  # what gates say of random weights is another matter
+    return cast(dict[str, Any], given["update"])
 
 
 def _tokens(answer: Any) -> list[str]:
