@@ -18,7 +18,7 @@ from sqlalchemy import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, StatementError
 from sqlmodel import Session as Session  # repositories take it; only storage imports sqlmodel
 
-from storage import migrations
+from storage import fencing, migrations
 from storage.errors import (
     ConstraintViolated,
     DatabaseClosed,
@@ -27,6 +27,7 @@ from storage.errors import (
     NotStorable,
     StorageError,
 )
+from storage.fencing import Tokens
 from storage.sql import sqlite
 from storage.sql.sqlite import RunningSqliteStore, SqliteStore
 from storage.sql.writer import Writer
@@ -54,6 +55,9 @@ class Store(Protocol):
     def named_error(self, error: BaseException, *, is_reader: bool) -> StorageError | None:
         """Return the storage error for what its driver raised, None for any other error."""
 
+    def is_conflict(self, error: BaseException) -> bool:
+        """Return True where a transaction failed because another writer was first, and may be right the next time."""
+
     def checkpoint(self) -> None:
         """Leave nothing that was deleted in any file of heed's."""
 
@@ -67,9 +71,9 @@ class Store(Protocol):
 class Database:
     """An open database. Make one with Database.open, end it with close()."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, tokens: Tokens | None = None) -> None:
         self._store = store
-        self._writer = Writer(store.writing, self._named)
+        self._writer = Writer(store.writing, self._named, store.is_conflict, {fencing.KEY: tokens})
         self._readers = ThreadPoolExecutor(NUM_READERS, thread_name_prefix="heed-reader")
         self._closing = threading.Lock()
         self._is_closed = False
@@ -95,6 +99,22 @@ class Database:
         store = _running_store(data_dir, url)
         store.prepare()
         return cls(store)
+
+    @classmethod
+    def enter(cls, url: str, member: str, tokens: Tokens) -> "Database":
+        """Open the database of a cluster as one of its writers; `tokens` says which leases this process holds.
+
+        Works may run more than once, so they are functions of their session and of nothing else. Blocking. Raises as
+        open; DatabaseLocked also where another process has the name, and DriverMissing for SQLite.
+        """
+        address = _parse(url)
+        if address.get_backend_name() == "sqlite":
+            raise DriverMissing("a cluster needs the database of a PostgreSQL server")
+        from storage.sql.member import MemberPostgresServer  # as in _store
+
+        store = MemberPostgresServer(address, NUM_READERS, member)
+        store.prepare()
+        return cls(store, tokens)
 
     @property
     def num_commits(self) -> int:

@@ -20,6 +20,8 @@
     ├── ObjectStoreAway (ConnectionError)        retryable: the object store does not answer
     ├── ObjectStoreRefused (PermissionError)     the object store does not let heed in
     ├── ObjectStoreTaken (FileExistsError)       the object store holds another database's adapters
+    ├── LeaseHeld (BlockingIOError)              retryable: another process of the cluster does that now
+    ├── LeaseLost (PermissionError)              another process of the cluster has taken it over
     ├── SnapshotErased (FileNotFoundError)       retryable: an erasure took what a backup was reading
     ├── BackupDamaged (ValueError)               a backup is not what was written
     ├── DirectoryInUse (FileExistsError)         a backup is restored into an empty directory only
@@ -141,6 +143,23 @@ class ObjectStoreTaken(StorageError, FileExistsError):
     """The object store holds the adapters of another database."""
 
     remedy = "Give each heed a prefix of its own (HEED_OBJECT_STORE=s3://bucket/its-name)"
+
+
+class LeaseHeld(StorageError, BlockingIOError):
+    """Another process of the cluster holds a lease; `owner` names it."""
+
+    retryable = True
+    remedy = "Ask that one, or wait until its lease ends"
+
+    def __init__(self, what: str, owner: str = "") -> None:
+        super().__init__(what)
+        self.owner = owner
+
+
+class LeaseLost(StorageError, PermissionError):
+    """A process wrote what only the holder of a lease may, and is not that; nothing of the write was kept."""
+
+    remedy = "Nothing is lost: the process that holds it now goes on"
 
 
 class SnapshotErased(StorageError, FileNotFoundError):
@@ -305,7 +324,7 @@ class UpdateNotFound(RowNotFound):
 
 
 # Errors that pass by themselves, while nothing is wrong with the rows to be stored.
-PASSING = (StorageFull, DatabaseBusy, DatabaseLocked, DatabaseLost, ObjectStoreAway)
+PASSING = (StorageFull, DatabaseBusy, DatabaseLocked, DatabaseLost, LeaseHeld, ObjectStoreAway)
 AWAY = (DatabaseLocked, DatabaseLost, ObjectStoreAway)  # a server is away, for every client
 
 

@@ -68,9 +68,11 @@ FLOORS = {
         {"storage.people", "storage.conversations"},
         {"storage.database"},
         {"storage.sql"},
-        {"storage.migrations", "storage.settings", "storage.coalescing", "storage.object_store"},
+        {"storage.leases", "storage.migrations", "storage.settings", "storage.coalescing", "storage.object_store"},
+        {"storage.fencing"},
         {"storage.files"},
         {"storage.tables"},
+        {"storage.rows"},
         {"storage.kinds"},
         {"storage.errors"},
     ),
@@ -149,6 +151,7 @@ NEEDS_NO_TEST = {
     "storage/migrations/versions/0013_agent_work.py": "as 0001",
     "storage/migrations/versions/0014_feedback_context.py": "as 0001",
     "storage/migrations/versions/0015_workspace_note.py": "as 0001",
+    "storage/migrations/versions/0016_lease.py": "as 0001",
 }
 
 WRITING_CALLS = {"write_text", "write_bytes", "save_file", "save_pretrained", "copyfile", "copytree", "copy2"}

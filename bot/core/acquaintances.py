@@ -11,7 +11,8 @@ from bot.core.newcomers import Newcomers
 from bot.events import Author
 from storage.database import Database
 from storage.people import people
-from storage.tables import User, new_id
+from storage.rows import new_id
+from storage.tables import User
 
 KNOWN_PEOPLE = 10_000  # accounts whose person is remembered without asking storage, and as many strangers
 Key = tuple[str, str]  # platform and account

@@ -26,7 +26,8 @@ from storage.conversations import chats, completions
 from storage.conversations.chats import Context
 from storage.database import Database, Session
 from storage.people import people
-from storage.tables import Chat, Completion, User, new_id
+from storage.rows import new_id
+from storage.tables import Chat, Completion, User
 
 if TYPE_CHECKING:
     from engine.engine import Engine

@@ -25,7 +25,8 @@ from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus, Meaning
 from storage.learning import feedback, updates, versions
 from storage.learning.updates import TAKEN_BACK
 from storage.people import people
-from storage.tables import Completion, Feedback, UpdateRun, new_id
+from storage.rows import new_id
+from storage.tables import Completion, Feedback, UpdateRun
 
 if TYPE_CHECKING:
     from engine.engine import Engine

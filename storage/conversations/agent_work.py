@@ -5,7 +5,8 @@ from typing import Any
 from sqlmodel import Session, col, delete, select, update
 
 from storage.errors import AgentWorkNotFound
-from storage.tables import AgentWork, copy_of
+from storage.rows import copy_of
+from storage.tables import AgentWork
 
 
 def add(s: Session, work: AgentWork) -> AgentWork:

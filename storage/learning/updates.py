@@ -6,7 +6,8 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from storage.errors import UpdateNotFound
-from storage.tables import UpdateRun, copy_of
+from storage.rows import copy_of
+from storage.tables import UpdateRun
 
 _FIXED = {"seq", "id", "user_id", "started_at"}
 

@@ -2,13 +2,14 @@
 
 Invariants: a number is never given out twice to a person and a `lora_int_id` never to anyone; the active version is
 0 (the zero adapter) or an accepted one; a version's row is flipped only after its files are on disk, and a pruned one's
-before its files are removed.
+before its files are removed; in a cluster only the holder of the person's lease changes them.
 """
 
 from collections.abc import Collection
 
 from sqlmodel import Session, col, select
 
+from storage import fencing
 from storage.errors import PersonNotFound, VersionNotFound, VersionPruned, VersionStateError
 from storage.kinds import VersionState
 from storage.tables import ADAPTERS_FOLDER, AdapterVersion, Feedback, UpdateRun, User
@@ -57,6 +58,7 @@ def accept(s: Session, user_id: str, number: int, sha256: str, size_bytes: int) 
 
 def reject(s: Session, user_id: str, number: int) -> AdapterVersion:
     """Give up a candidate; the person is served what they were before. Raises VersionNotFound, VersionStateError."""
+    fencing.check(s, fencing.person(user_id))
     version = _candidate(s, user_id, number)
     version.state = VersionState.REJECTED
     return version
@@ -182,6 +184,7 @@ def _candidate(s: Session, user_id: str, number: int) -> AdapterVersion:
 
 
 def _locked_user(s: Session, user_id: str) -> User:
+    fencing.check(s, fencing.person(user_id))
     # FOR UPDATE where the database has it: two processes on one PostgreSQL must not take the same number.
     user = s.get(User, user_id, with_for_update=True)
     if user is None:

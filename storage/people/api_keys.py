@@ -10,7 +10,8 @@ from typing import Literal
 from sqlmodel import Session, col, select
 
 from storage.errors import KeyNotFound
-from storage.tables import ApiKey, copy_of, now_s
+from storage.rows import copy_of, now_s
+from storage.tables import ApiKey
 
 PREFIX = "heed_"  # so that a key that leaked is recognised by who finds it
 TOKEN_BYTES = 32

@@ -11,6 +11,7 @@ from sqlmodel import Session, col, delete, select, update
 
 from storage.errors import PersonNotFound
 from storage.kinds import AccessState, FeedbackKind, NoteState
+from storage.rows import new_id
 from storage.tables import (
     Access,
     AdapterVersion,
@@ -23,6 +24,7 @@ from storage.tables import (
     Feedback,
     Identity,
     Inbox,
+    Lease,
     MessageRole,
     Note,
     Outbox,
@@ -31,7 +33,6 @@ from storage.tables import (
     UpdateRun,
     User,
     WorkspaceNote,
-    new_id,
 )
 
 _HOLDING = (
@@ -46,6 +47,7 @@ _TABLES_BY_USER = (
     AdminView,
     AgentWork,
     WorkspaceNote,
+    Lease,
     Outbox,
     MessageRole,
     Consent,

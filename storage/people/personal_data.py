@@ -22,6 +22,7 @@ from storage.tables import (
     Feedback,
     Identity,
     Inbox,
+    Lease,
     MessageRole,
     Note,
     Outbox,
@@ -46,6 +47,7 @@ _BY_USER: dict[str, Any] = {
     "message_roles": MessageRole,
     "agent_sessions": AgentWork,
     "notes_about_workspaces": WorkspaceNote,
+    "leases": Lease,
     "waiting_to_be_shown": Outbox,
     "looked_at_by_the_operator": AdminView,
 }

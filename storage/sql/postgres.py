@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from sqlalchemy import URL, Connection, event, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -32,8 +32,8 @@ from storage.errors import (
     StorageFull,
     WriteInRead,
 )
+from storage.rows import new_id, to_json
 from storage.sql.pg_connection import PgConnection, first_line, sqlstate
-from storage.tables import new_id, to_json
 
 T = TypeVar("T")
 
@@ -66,11 +66,14 @@ _READER = {"default_transaction_isolation": "repeatable read", "default_transact
 class PostgresServer:
     """One database on a server, and the lanes that lead to it. Nothing is connected before it is needed."""
 
+    mark_key = MARK_KEY
+    writer_settings: ClassVar[dict[str, str]] = {"lock_timeout": str(LOCK_TIMEOUT_MS)}
+
     def __init__(self, address: URL, num_readers: int) -> None:
         """Raise DriverMissing for a URL that heed cannot serve."""
         address = _with_driver(address)
         self.place = f"{address.database or 'the database'} on {address.host or address.query.get('host', 'localhost')}"
-        writer = _engine(address, _SESSION | {"lock_timeout": str(LOCK_TIMEOUT_MS)})
+        writer = _engine(address, _SESSION | self.writer_settings)
         event.listen(writer.sync_engine, "commit", self._leave_mark)
         self._writer = PgConnection(writer, self._lock)
         self._readers = [PgConnection(_engine(address, _SESSION | _READER)) for _ in range(num_readers)]
@@ -88,7 +91,7 @@ class PostgresServer:
         try:
             self._first(lambda: self._writer.connected(_migrate))
         except BaseException:
-            _aside(self.close)
+            aside(self.close)
             raise
 
     def look(self) -> str | None:
@@ -100,7 +103,7 @@ class PostgresServer:
         try:
             return self._first(lambda: self.reading(migrations.current_on))
         finally:
-            _aside(self.close)
+            aside(self.close)
 
     def writing(self, use: Callable[[Connection], None]) -> None:
         """Run `use`, one transaction, on the connection that writes. Blocking. Raises DatabaseLost, DatabaseLocked.
@@ -136,6 +139,10 @@ class PostgresServer:
             link = link.__cause__ or link.__context__
         return None
 
+    def is_conflict(self, _error: BaseException) -> bool:
+        """Return False: there is no other writer."""
+        return False
+
     def checkpoint(self) -> None:
         """In place: nothing; the server's own files are its operator's."""
 
@@ -150,7 +157,7 @@ class PostgresServer:
     def _first(self, use: Callable[[], T]) -> T:
         """Run `use`; where it fails, say what to set up."""
         try:
-            return _aside(use)
+            return aside(use)
         except DatabaseLost as error:
             raise self._unopened(error.__cause__ or error) from error
         except SQLAlchemyError as error:
@@ -168,7 +175,7 @@ class PostgresServer:
     def _leave_mark(self, connection: Connection) -> None:
         """Leave the mark that is the last statement of each transaction."""
         mark = new_id()
-        connection.execute(_LEAVE_MARK, {"key": MARK_KEY, "mark": mark})
+        connection.execute(_LEAVE_MARK, {"key": self.mark_key, "mark": mark})
         self._mark = mark
 
     def _is_kept(self, mark: str) -> bool:
@@ -180,22 +187,17 @@ class PostgresServer:
         deadline_s = time.monotonic() + DOUBT_S
         while True:
             try:
-                return self._writer.connected(_last_mark) == mark
+                return self._writer.connected(self._last_mark) == mark
             except (DatabaseLost, DatabaseLocked) as error:
                 if time.monotonic() > deadline_s:
                     raise DatabaseLost("no server tells whether the last write was kept") from error
             time.sleep(DOUBT_PAUSE_S)
 
+    def _last_mark(self, connection: Connection) -> object:
+        return connection.execute(_LAST_MARK, {"key": self.mark_key}).scalar()
+
     def _lock(self, connection: Any) -> None:
-        cursor = connection.cursor()
-        try:
-            cursor.execute(f"SELECT pg_advisory_lock({LOCK_KEY})")
-        except Exception as error:
-            if sqlstate(error) != "55P03":
-                raise
-            raise DatabaseLocked(f"another heed uses {self.place}") from error
-        finally:
-            cursor.close()
+        take_lock(connection, "pg_advisory_lock($1)", (LOCK_KEY,), f"another heed uses {self.place}")
 
 
 class RunningPostgresServer(PostgresServer):
@@ -206,7 +208,7 @@ class RunningPostgresServer(PostgresServer):
         try:
             migrations.check_is_newest(self._first(lambda: self.reading(migrations.current_on)), self.place)
         except BaseException:
-            _aside(self.close)
+            aside(self.close)
             raise
 
     def _lock(self, connection: Any) -> None:
@@ -216,11 +218,20 @@ class RunningPostgresServer(PostgresServer):
         """In place: by its marks the running heed tells which of its own transactions were kept."""
 
 
-def _last_mark(connection: Connection) -> object:
-    return connection.execute(_LAST_MARK, {"key": MARK_KEY}).scalar()
+def take_lock(connection: Any, lock: str, keys: tuple[int | str, ...], what: str) -> None:
+    """Take an advisory lock for as long as the connection lives. Raises DatabaseLocked, with `what` as its reason."""
+    cursor = connection.cursor()
+    try:
+        cursor.execute(f"SELECT {lock}", keys)
+    except Exception as error:
+        if sqlstate(error) != "55P03":
+            raise
+        raise DatabaseLocked(what) from error
+    finally:
+        cursor.close()
 
 
-def _aside(use: Callable[[], T]) -> T:
+def aside(use: Callable[[], T]) -> T:
     """Run `use` in a thread of its own, since this one may run a loop. Blocking."""
     with ThreadPoolExecutor(1, thread_name_prefix="heed-opening") as thread:
         return thread.submit(use).result()

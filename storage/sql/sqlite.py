@@ -27,7 +27,8 @@ from storage.errors import (
     WriteInRead,
 )
 from storage.files import atomic
-from storage.tables import ADAPTERS_FOLDER, to_json
+from storage.rows import to_json
+from storage.tables import ADAPTERS_FOLDER
 
 T = TypeVar("T")
 
@@ -168,6 +169,10 @@ class SqliteStore:
     def named_error(self, error: BaseException, *, is_reader: bool) -> StorageError | None:
         """Return the storage error for an error of SQLite, None for a fault of ours."""
         return named_error(error, self._file.path, is_reader=is_reader)
+
+    def is_conflict(self, _error: BaseException) -> bool:
+        """Return False: there is no other writer."""
+        return False
 
     def checkpoint(self) -> None:
         """Empty the write-ahead log. Blocking: nothing may be written meanwhile. Raises DatabaseBusy."""

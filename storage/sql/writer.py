@@ -2,11 +2,14 @@
 
 Works that wait at the same time share one transaction: each runs in its own SAVEPOINT, then one COMMIT, then all
 are acknowledged. A work that fails is rolled back alone and raises to its own caller. Nothing is acknowledged
-before its commit, and no work is ever run twice. A waiter that is cancelled before its work starts takes the work
-with it; once started, the work is carried through.
+before its commit, and no work is ever run twice, but where others write to the same database, too: what contradicts
+them is undone as a whole and run again. A waiter that is cancelled before its work starts takes the work with it; once
+started, the work is carried through.
 """
 
+import random
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -23,6 +26,8 @@ T = TypeVar("T")
 Connected = Callable[[Callable[[Connection], None]], None]  # runs something on the connection that writes
 
 MAX_GROUP = 256  # works in one commit: bounds how long the first of them waits for the last
+MAX_CONFLICTS = 30  # how often a work is run again before its caller is told
+LONGEST_PAUSE_S = 0.1  # before it is
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class _Job:
     work: Callable[..., Any]
     future: "Future[Any]"
     is_alone: bool = False
+    num_conflicts: int = 0  # with another writer of the database; such a work has a transaction to itself
 
 
 @dataclass(frozen=True)
@@ -44,12 +50,24 @@ class _Outcome:
 
 
 class Writer:
-    """Runs works one after another in its own thread."""
+    """Runs works one after another in its own thread.
 
-    def __init__(self, connected: Connected, named: Callable[[BaseException], BaseException]) -> None:
+    `is_conflict` says of an error that the same work can be right the next time; `info` is what each work finds in its
+    session's.
+    """
+
+    def __init__(
+        self,
+        connected: Connected,
+        named: Callable[[BaseException], BaseException],
+        is_conflict: Callable[[BaseException], bool],
+        info: dict[str, Any] | None = None,
+    ) -> None:
         self.num_commits = 0
         self._connected = connected
         self._named = named
+        self._is_conflict = is_conflict
+        self._info = info or {}
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._is_closed = False
@@ -120,6 +138,8 @@ class Writer:
             self.num_commits += 1
         except BaseException as error:  # noqa: BLE001  the job loop: the error goes to every caller of the group
             outcomes = outcomes or [_Outcome(job) for job in _startable(waiting)]  # empty: not even BEGIN succeeded
+            if self._is_conflict(error):
+                outcomes = self._without_those_again(waiting, outcomes)
             outcomes = [replace(outcome, error=outcome.error or error) for outcome in outcomes]
         for outcome in outcomes:
             self._tell(outcome)
@@ -128,20 +148,43 @@ class Writer:
         """In place: what became of each job joins `outcomes`; returns after the commit."""
         with connection.begin():
             for job in _startable(waiting):
-                outcomes.append(_run_in_savepoint(connection, job))
+                outcomes.append(self._run_in_savepoint(connection, job))
                 self._check_transaction(connection, outcomes[-1])
 
     def _check_transaction(self, connection: Connection, outcome: _Outcome) -> None:
-        """Raise if the failed work took the whole transaction with it.
+        """Raise if the failed work took the whole transaction with it, or met another writer.
 
         SQLite rolls everything back on a full disk or an I/O error (sqlite.org/lang_transaction.html, 3): going on
         would commit each later SAVEPOINT by itself. A lost connection takes its transaction along, too. What ran
         before is lost, what waits gets a new transaction.
         """
-        if outcome.error is None or _is_in_transaction(connection):
+        if outcome.error is None:
+            return
+        if self._is_conflict(outcome.error):
+            raise outcome.error
+        if _is_in_transaction(connection):
             return
         named = self._named(outcome.error)
         raise named if isinstance(named, StorageError) else StorageBroken("the database ended the transaction")
+
+    def _run_in_savepoint(self, connection: Connection, job: _Job) -> _Outcome:
+        try:
+            with Session(
+                connection, expire_on_commit=False, join_transaction_mode="create_savepoint", info=self._info
+            ) as session:
+                value = job.work(session)
+                session.commit()
+            return _Outcome(job, value)
+        except BaseException as error:  # noqa: BLE001  the job loop: the error goes to the caller
+            return _Outcome(job, error=error)
+
+    def _without_those_again(self, waiting: deque[_Job], outcomes: list[_Outcome]) -> list[_Outcome]:
+        """In place: the works of an undone transaction wait again, in front. Return those that have had their turns."""
+        jobs = [replace(outcome.job, num_conflicts=outcome.job.num_conflicts + 1) for outcome in outcomes]
+        pause_s = 0.001 * 2 ** max(job.num_conflicts for job in jobs)
+        time.sleep(random.uniform(0, min(LONGEST_PAUSE_S, pause_s)))  # noqa: S311  so that two writers part
+        waiting.extendleft(job for job in reversed(jobs) if job.num_conflicts <= MAX_CONFLICTS)
+        return [_Outcome(job) for job in jobs if job.num_conflicts > MAX_CONFLICTS]
 
     def _tell(self, outcome: _Outcome) -> None:
         if outcome.error is None:
@@ -159,17 +202,10 @@ def _is_in_transaction(connection: Connection) -> bool:
 
 def _startable(waiting: deque[_Job]) -> Iterator[_Job]:
     """Take the jobs that share a transaction off the front, without those whose waiter has gone."""
+    if waiting and waiting[0].num_conflicts:
+        yield waiting.popleft()
+        return
     while waiting and not waiting[0].is_alone:
         job = waiting.popleft()
         if job.future.set_running_or_notify_cancel():
             yield job
-
-
-def _run_in_savepoint(connection: Connection, job: _Job) -> _Outcome:
-    try:
-        with Session(connection, expire_on_commit=False, join_transaction_mode="create_savepoint") as session:
-            value = job.work(session)
-            session.commit()
-        return _Outcome(job, value)
-    except BaseException as error:  # noqa: BLE001  the job loop: the error goes to the caller
-        return _Outcome(job, error=error)

@@ -36,7 +36,7 @@ def test_the_drawing_names_only_what_exists() -> None:
 
 
 def test_only_what_passes_by_itself_is_retryable() -> None:
-    """A full disk, a busy database, a server that is away, and a backup that an erasure ended; nothing else can."""
+    """A full disk, a busy database, a server that is away, another's lease, a backup that an erasure ended: no more."""
     assert {leaf for leaf in LEAVES if leaf.retryable} == {*errors.PASSING, errors.SnapshotErased}
     assert set(errors.AWAY) < set(errors.PASSING)
 

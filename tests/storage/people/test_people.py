@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import inspect
 from sqlmodel import Session
 
+from storage import leases
 from storage.conversations import agent_work, chats, completions, inbox, outbox, workspace_notes
 from storage.errors import PersonNotFound
 from storage.kinds import AccessState, ConsentChoice, FeedbackKind, NoteState
@@ -37,6 +38,7 @@ def fill(s: Session, user_id: str, account: str, word: str) -> None:
     outbox.add(s, rows.outbox(f"{user_id} out", user_id=user_id, payload={"text": word}))
     agent_work.add(s, rows.agent_work(user_id, word))
     workspace_notes.add(s, user_id, "", word)
+    leases.take(s, word, "an engine", 60.0, user_id)
     people.set_persona(s, user_id, word)
     admin_views.note(s, user_id, "conversations", word)
     step = Consent(user_id=user_id, choice=ConsentChoice.YES, wording="1", platform="http", place=word)

@@ -69,7 +69,8 @@ async def test_an_old_schema_is_brought_up_to_date(postgres: PostgresServer, nam
     """Rows that an earlier heed wrote are kept."""
     await Database.open(tmp_path, postgres.url(name)).close()
     postgres.tell(
-        name, "DROP TABLE agent_work, workspace_note, api_key, admin_view; DROP INDEX ix_completion_chat_id_user_id"
+        name,
+        "DROP TABLE agent_work, workspace_note, lease, api_key, admin_view; DROP INDEX ix_completion_chat_id_user_id",
     )
     postgres.tell(name, "ALTER TABLE chat DROP COLUMN title")
     postgres.tell(name, "ALTER TABLE update_run DROP COLUMN curves, DROP COLUMN notes")

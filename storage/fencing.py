@@ -1,0 +1,64 @@
+"""Fencing: a process of a cluster may write or not, and that is decided in the transaction that writes.
+
+A lease (`storage.leases`) is a row with a token that grows with each new owner. A process knows its own tokens and its
+sessions carry them; a write that needs a lease reads the row in its own transaction and is refused with an old token.
+So a process that slept past its lease changes nothing (Kleppmann 2016, "How to do distributed locking"). A heed on one
+machine carries no tokens, and nothing is refused.
+"""
+
+import threading
+
+from sqlmodel import Session, select
+
+from storage.errors import LeaseLost
+from storage.tables import Lease
+
+KEY = "tokens"  # of a session's info
+
+
+class Tokens:
+    """The leases that one process believes to hold, by name; for all of its threads."""
+
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+        self._lock = threading.Lock()
+        self._tokens: dict[str, int] = {}
+
+    def keep(self, name: str, token: int) -> None:
+        """Remember a lease that was taken."""
+        with self._lock:
+            self._tokens[name] = token
+
+    def drop(self, name: str) -> None:
+        """Forget a lease; harmless if it was not held."""
+        with self._lock:
+            self._tokens.pop(name, None)
+
+    def of(self, name: str) -> int | None:
+        """Return the token of a lease, None if it is not held."""
+        with self._lock:
+            return self._tokens.get(name)
+
+    def names(self) -> list[str]:
+        """Return the names of all leases, in the order in which they were taken."""
+        with self._lock:
+            return list(self._tokens)
+
+
+def person(user_id: str) -> str:
+    """Return the name of the lease on a person's adapter."""
+    return f"person/{user_id}"
+
+
+def check(s: Session, name: str) -> None:
+    """Raise LeaseLost unless the process of this session holds a lease now, and until the transaction ends.
+
+    On one machine, with no tokens, nothing is checked.
+    """
+    tokens: Tokens | None = s.info.get(KEY)
+    if tokens is None:
+        return
+    token = tokens.of(name)
+    row = s.exec(select(Lease).where(Lease.name == name).with_for_update(read=True)).first()
+    if token is None or row is None or (row.owner, row.token) != (tokens.owner, token):
+        raise LeaseLost(f"another process has taken {name}" if row is not None else f"{name} was never taken")

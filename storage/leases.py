@@ -1,0 +1,62 @@
+"""Leases: something is one process's alone for a time, by the database's own clock.
+
+Invariants: at any moment a lease has one owner at most; its token grows with each new owner and never falls, since a
+row stays when it ends (an erased person's goes with them, and nothing of theirs is left to be written).
+"""
+
+import time
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import text
+from sqlmodel import Session, col, select, update
+
+from storage.errors import LeaseHeld
+from storage.tables import Lease
+
+_CLOCK = text("SELECT extract(epoch FROM clock_timestamp())")
+
+
+def take(s: Session, name: str, owner: str, duration_s: float, user_id: str | None = None) -> Lease:
+    """Take a lease, or lengthen one that `owner` holds already. Raises LeaseHeld if it is another's still.
+
+    `user_id` names the person that it is about, so that it is erased with them.
+    """
+    row, now_s = s.get(Lease, name, with_for_update=True), clock_s(s)
+    if row is None:
+        row = Lease(name=name, user_id=user_id, owner=owner, token=1)
+        s.add(row)
+    elif row.owner != owner:
+        if row.ends_at > now_s:
+            raise LeaseHeld(f"{name} is held by {row.owner} for another {row.ends_at - now_s:.1f} s", row.owner)
+        row.owner, row.token = owner, row.token + 1
+    row.ends_at = now_s + duration_s
+    s.flush()
+    return row
+
+
+def renew(s: Session, names: Collection[str], owner: str, duration_s: float) -> set[str]:
+    """Lengthen leases of `owner`. Return those that still are; one whose time was up is, if no other took it."""
+    held: Any = (col(Lease.name).in_(names), col(Lease.owner) == owner)
+    s.exec(update(Lease).where(*held).values(ends_at=clock_s(s) + duration_s))
+    return set(s.exec(select(Lease.name).where(*held)))
+
+
+def release(s: Session, name: str, owner: str) -> None:
+    """End a lease now, if it is `owner`'s: the next one need not wait."""
+    row = s.get(Lease, name, with_for_update=True)
+    if row is not None and row.owner == owner:
+        row.ends_at = 0.0
+
+
+def of(s: Session, name: str) -> Lease | None:
+    """Return a lease that has not ended, None if there is none."""
+    row = s.get(Lease, name)
+    return row if row is not None and row.ends_at > clock_s(s) else None
+
+
+def clock_s(s: Session) -> float:
+    """Return seconds since the epoch by the database's clock; SQLite's is this machine's."""
+    if s.get_bind().dialect.name == "sqlite":
+        return time.time()
+    return float(s.execute(_CLOCK).scalar_one())

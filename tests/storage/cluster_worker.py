@@ -1,0 +1,70 @@
+"""Processes of a cluster that teach people until they are killed, and tell through a pipe which versions they accepted.
+
+Each takes a person's lease, allocates versions on the one that is active, "trains" for a while and accepts them.
+`teach_unfenced` is the control: it takes leases, too, but its sessions carry no tokens, so that a process which slept
+past its lease goes on. If the test does not catch it, the test has lost its power.
+"""
+
+import asyncio
+import os
+import random
+
+from storage import fencing, leases
+from storage.database import Database
+from storage.errors import LeaseHeld, LeaseLost, StorageError
+from storage.fencing import Tokens
+from storage.learning import versions
+from storage.people import people
+
+LEASE_S = 0.3
+LONGEST_LESSON_S = 0.2
+PAUSE_S = 0.01
+
+
+def teach(url: str, member: str, user_ids: list[str], pipe: int) -> None:
+    """Teach as a member of the cluster does."""
+    tokens = _tokens(member)
+    asyncio.run(_teach(Database.enter(url, member, tokens), tokens, user_ids, pipe))
+
+
+def teach_unfenced(url: str, member: str, user_ids: list[str], pipe: int) -> None:
+    """Teach with leases alone."""
+    tokens = _tokens(member)
+    database = Database.enter(url, member, tokens)
+    database._writer._info.clear()
+    asyncio.run(_teach(database, tokens, user_ids, pipe))
+
+
+def _tokens(member: str) -> Tokens:
+    return Tokens(f"{member}/{os.getpid()}")
+
+
+async def _teach(database: Database, tokens: Tokens, user_ids: list[str], pipe: int) -> None:
+    os.write(pipe, b"ready\n")
+    while True:
+        user_id = random.choice(user_ids)
+        name = fencing.person(user_id)
+        try:
+            lease = await database.write(lambda s: leases.take(s, name, tokens.owner, LEASE_S, user_id))  # noqa: B023
+            tokens.keep(name, lease.token)
+            for _ in range(random.randint(1, 4)):
+                await _lesson(database, user_id, pipe)
+            await database.write(lambda s: leases.release(s, name, tokens.owner))  # noqa: B023
+        except LeaseHeld:
+            await asyncio.sleep(PAUSE_S)
+        except LeaseLost:
+            os.write(pipe, b"refused\n")
+        except StorageError as error:
+            if not error.retryable:
+                raise
+        finally:
+            tokens.drop(name)
+
+
+async def _lesson(database: Database, user_id: str, pipe: int) -> None:
+    version = await database.write(
+        lambda s: versions.allocate(s, user_id, people.get(s, user_id).active_version, "pocket", None, None)
+    )
+    await asyncio.sleep(random.uniform(0, LONGEST_LESSON_S))
+    await database.write(lambda s: versions.accept(s, user_id, version.number, "0", 1))
+    os.write(pipe, f"{user_id} {version.number}\n".encode())
