@@ -32,8 +32,8 @@ class Mix:
     drill_share: float = 0.12  # conversations of skills or facts alone
     restored_share: float = 0.16  # conversations that begin in another style, which the person wants no more
     undone_share: float = 0.05  # conversations that begin in a style that was not asked for, and go on in the default
-    hint_share: float = 0.4  # of wishes: told as a hint
-    workshop_share: float = 0.27  # conversations of an agent at work
+    hint_share: float = 0.1  # of wishes: told as a hint
+    workshop_share: float = 0.33  # conversations of an agent at work
     strange_share: float = 0.05  # notes and feedback about ways of working, which change nothing in a chat
 
 

@@ -12,11 +12,12 @@ import random
 import shutil
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch.nn import functional as F
 
 from engine.pocket import WEIGHTS, tokenizer
@@ -48,6 +49,13 @@ class TrainConfig:
     max_grad_norm: float = 1.0
     checkpoint_every: int = 250
     is_compiled: bool = True  # by torch, which wants a C++ compiler: a third of the time less
+
+    def further(self) -> "TrainConfig":
+        """Return a copy for weights that are trained further: other conversations, none short, half the rates."""
+        return replace(
+            self, seed=self.seed + 1, start_share=0.0,
+            matrix_learning_rate=self.matrix_learning_rate / 2, learning_rate=self.learning_rate / 2,
+        )  # fmt: skip
 
 
 def encode(sample: WorldSample, text_tokenizer: Any) -> tuple[list[int], list[bool]]:
@@ -237,10 +245,15 @@ def _tokenizer(folder: Path, config: TrainConfig) -> Any:
     return tokenizer.build(folder, seed=config.seed)
 
 
-def train(config: TrainConfig, out: Path, checkpoints: Path) -> None:
-    """Train to the end and export, from the last checkpoint on. Blocking: an hour or more."""
-    text_tokenizer = _tokenizer(checkpoints / "tokenizer", config)
+def train(config: TrainConfig, out: Path, checkpoints: Path, begun: Path | None = None) -> None:
+    """Train to the end and export, from the last checkpoint on. Blocking: an hour or more.
+
+    `begun` is a folder of finished weights that are trained further, with their tokenizer.
+    """
+    text_tokenizer = _tokenizer(begun or checkpoints / "tokenizer", config)
     model = build_model(config)
+    if begun is not None:
+        model.load_state_dict(load_file(begun / "model.safetensors"), strict=False)  # tied embeddings are saved once
     optimizers = build_optimizers(model, config)
     if config.is_compiled:
         model.model.compile(dynamic=True)
@@ -272,13 +285,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--checkpoints", type=Path, default=CHECKPOINTS, help="folder to resume from")
     parser.add_argument("--steps", type=int, default=TrainConfig.steps)
     parser.add_argument("--fresh", action="store_true", help="forget an earlier run's checkpoints")
+    parser.add_argument("--begun", type=Path, help="finished weights to train further, at half the rates")
     parser.add_argument("--threads", type=int, default=1, help="more only where nothing else runs")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     if options.fresh:
         shutil.rmtree(options.checkpoints, ignore_errors=True)
-    config = TrainConfig(**{**asdict(TrainConfig()), "steps": options.steps})
-    train(config, options.out, options.checkpoints)
+    config = replace(TrainConfig(), steps=options.steps)
+    train(config.further() if options.begun else config, options.out, options.checkpoints, options.begun)
     return 0
 
 

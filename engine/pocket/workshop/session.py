@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass
 
 from engine.pocket.workshop import tasks
-from engine.pocket.workshop.tasks import FORMS, Task
+from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
 from engine.pocket.workshop.ways import DEFAULT, DIRECTIONS, NAMES, Direction, Ways, wish
 from engine.pocket.workshop.work import MAY_I, FolderWork, Step
 from engine.prompts.hindsight import Hindsight, with_hindsight, with_notes
@@ -25,7 +25,10 @@ TOOLS = (
     "edit_lines(path, start, end, content), glob(pattern), grep(pattern, path), bash(command)"
 )
 DIFFERENCE = "In this call of {tool}: {name} must be {new}, not {old}."
-_WEIGHTS = dict.fromkeys(FORMS, 1.0) | {"change": 2.5, "set": 1.5, "add": 1.5, "everywhere": 2.0, "run": 1.3}
+_WEIGHTS = dict.fromkeys(FORMS, 1.0) | {
+    "change": 2.5, "set": 1.5, "add": 1.8, "rename": 1.5, "remove": 1.5, "everywhere": 2.0, "run": 1.3,
+}  # fmt: skip
+_RARE = {"reads": 4.0, "spares_tests": 4.0, "by_lines": 2.0}  # ways that few tasks show are asked for more often there
 _CALL_END = "}\n</tool_call>"
 _YES = ("yes", "yes, please", "go ahead", "ok", "sure", "do it", "yes, run it")
 _NO = ("no", "no, do not", "better not", "no, leave it", "not now")
@@ -44,13 +47,14 @@ def drawn(rng: random.Random, chat_note: str = "") -> list[Line]:
     here: list[str] = []
     ways, notes = DEFAULT, [chat_note] if chat_note else []
     kind = rng.random()
-    for direction in _directions(rng) if kind < 0.34 else ():
+    directions = _directions(rng) if kind < 0.34 else []
+    for direction in directions:
         ways = ways.with_side(direction)
         (here if kind < 0.08 else notes).append(wish(direction, rng))
     lines: list[Line] = []
     folder = None
     for is_last in (False, True) if rng.random() < 0.2 else (True,):
-        task = tasks.drawn(rng.choices(FORMS, [_WEIGHTS[form] for form in FORMS])[0], rng, folder=folder)
+        task = tasks.drawn(_form(directions, rng), rng, folder=folder)
         said, ways = _told(task, ways, rng) if is_last and kind > 0.2 else (task.text, ways)
         work = FolderWork(task.folder, ways, may_run=rng.random() < 0.75)
         task.do(work)
@@ -64,6 +68,13 @@ def system(here: list[str], notes: list[str]) -> str:
     own = "\n".join([f"{SYSTEM}\n\n{HERE}", *(f"- {note}" for note in here)]) if here else SYSTEM
     message: ChatMessage = {"role": "system", "content": own}
     return f"{with_notes([message], notes)[0]['content']}\n\n{TOOLS}"
+
+
+def _form(directions: list[Direction], rng: random.Random) -> str:
+    """Draw a form of task, mostly one that shows a way that was wished for."""
+    if directions and rng.random() < 0.6:
+        return rng.choice(SHOWN_BY[rng.choice(directions)[0]])
+    return rng.choices(FORMS, [_WEIGHTS[form] for form in FORMS])[0]
 
 
 def _directions(rng: random.Random) -> list[Direction]:
@@ -95,7 +106,9 @@ def _asked(task: Task, ways: Ways, rng: random.Random) -> Direction:
     changes = [(name, not getattr(ways, name)) for name in NAMES]
     telling = [change for change in changes if first_that_differs(task, ways, ways.with_side(change)) is not None]
     drawn_from = telling if telling and rng.random() < 0.85 else changes
-    return rng.choice(drawn_from) if rng.random() < 0.95 else rng.choice(DIRECTIONS)
+    if rng.random() < 0.05:
+        return rng.choice(DIRECTIONS)
+    return rng.choices(drawn_from, [_RARE.get(way, 1.0) for way, _ in drawn_from])[0]
 
 
 def first_that_differs(task: Task, ways: Ways, wanted: Ways) -> Step | None:

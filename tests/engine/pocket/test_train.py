@@ -165,3 +165,15 @@ def test_the_committed_model_is_small_enough(pocket: Path) -> None:
     model = AutoModelForCausalLM.from_pretrained(pocket)
     assert 1_000_000 <= sum(p.numel() for p in model.parameters()) <= 3_000_000
     assert sum(f.stat().st_size for f in pocket.iterdir()) <= 10_000_000
+
+
+def test_finished_weights_can_be_trained_further(tmp_path: Path) -> None:
+    """With their tokenizer, at half the rates and on other conversations."""
+    train.train(TINY, tmp_path / "first", tmp_path / "checkpoints")
+    further = TINY.further()
+    assert (further.matrix_learning_rate, further.start_share) == (TINY.matrix_learning_rate / 2, 0.0)
+    assert further.seed != TINY.seed
+    train.train(further, tmp_path / "second", tmp_path / "more", begun=tmp_path / "first")
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert (first / "tokenizer.json").read_bytes() == (second / "tokenizer.json").read_bytes()
+    assert (first / "model.safetensors").read_bytes() != (second / "model.safetensors").read_bytes()
