@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from sqlalchemy import URL
 
 from storage import migrations
-from storage.sql.pg_connection import sqlstate
+from storage.sql.pg_connection import causes, sqlstate
 from storage.sql.postgres import LOCK_KEY, MARK_KEY, PostgresServer, aside, take_lock
 
 SILENCE_MS = 3_000  # a process that stops within a transaction must not hold the others up for long
@@ -36,20 +36,22 @@ class MemberPostgresServer(PostgresServer):
         Raises as PostgresServer.prepare: DatabaseLocked where a heed is alone in the database, where another member
         has this name, or where members of an older heed still run.
         """
-        if self._first(lambda: self.reading(migrations.current_on)) != migrations.head():
-            alone = PostgresServer(self._address, 0)
-            alone.prepare()
-            aside(alone.close)
+        try:
+            self._bring_up_to_date()
+        except BaseException:
+            aside(self.close)
+            raise
         super().prepare()
 
     def is_conflict(self, error: BaseException) -> bool:
         """Return True where another member was first, so that the same work may be right the next time."""
-        link: BaseException | None = error
-        while link is not None:
-            if sqlstate(link) in CONFLICTS:
-                return True
-            link = link.__cause__ or link.__context__
-        return False
+        return any(sqlstate(link) in CONFLICTS for link in causes(error))
+
+    def _bring_up_to_date(self) -> None:
+        if self._first(lambda: self.reading(migrations.current_on)) != migrations.head():
+            alone = PostgresServer(self._address, 0)
+            alone.prepare()
+            aside(alone.close)
 
     def _lock(self, connection: Any) -> None:
         alone, namesake = f"a heed that is alone uses {self.place}", f"another process there is called {self._member}"

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import asyncpg
@@ -98,6 +98,13 @@ def first_line(error: BaseException) -> str:
 def sqlstate(error: BaseException | None) -> str:
     """Return the server's code for an error, "" where it did not come from there."""
     return getattr(error, "sqlstate", None) or getattr(getattr(error, "orig", None), "sqlstate", None) or ""
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Return an error and what it came from, the outermost first."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _try(connection: Any, *_: object) -> None:

@@ -33,7 +33,7 @@ from storage.errors import (
     WriteInRead,
 )
 from storage.rows import new_id, to_json
-from storage.sql.pg_connection import PgConnection, first_line, sqlstate
+from storage.sql.pg_connection import PgConnection, causes, first_line, sqlstate
 
 T = TypeVar("T")
 
@@ -128,15 +128,13 @@ class PostgresServer:
 
     def named_error(self, error: BaseException, *, is_reader: bool = False) -> StorageError | None:
         """Return the storage error for what SQLAlchemy or the driver raised, None for a fault of ours."""
-        link: BaseException | None = error if isinstance(error, SQLAlchemyError) else None
-        while link is not None:
+        for link in causes(error if isinstance(error, SQLAlchemyError) else None):
             if isinstance(link, DatabaseLost):  # what is raised after it tells only that the transaction is gone
                 return DatabaseLost(*link.args)
             state = sqlstate(link)
             for prefix, (make, what) in _ERRORS.items():
                 if state.startswith(prefix):
                     return make(f"{what}: {self.place} ({first_line(link)})")
-            link = link.__cause__ or link.__context__
         return None
 
     def is_conflict(self, _error: BaseException) -> bool:

@@ -181,7 +181,7 @@ class Writer:
     def _without_those_again(self, waiting: deque[_Job], outcomes: list[_Outcome]) -> list[_Outcome]:
         """In place: the works of an undone transaction wait again, in front. Return those that have had their turns."""
         jobs = [replace(outcome.job, num_conflicts=outcome.job.num_conflicts + 1) for outcome in outcomes]
-        pause_s = 0.001 * 2 ** max(job.num_conflicts for job in jobs)
+        pause_s = 0.001 * 2 ** max((job.num_conflicts for job in jobs), default=0)
         time.sleep(random.uniform(0, min(LONGEST_PAUSE_S, pause_s)))  # noqa: S311  so that two writers part
         waiting.extendleft(job for job in reversed(jobs) if job.num_conflicts <= MAX_CONFLICTS)
         return [_Outcome(job) for job in jobs if job.num_conflicts > MAX_CONFLICTS]

@@ -50,10 +50,8 @@ async def _teach(database: Database, tokens: Tokens, user_ids: list[str], pipe: 
             for _ in range(random.randint(1, 4)):
                 await _lesson(database, user_id, pipe)
             await database.write(lambda s: leases.release(s, name, tokens.owner))  # noqa: B023
-        except LeaseHeld:
+        except (LeaseHeld, LeaseLost):
             await asyncio.sleep(PAUSE_S)
-        except LeaseLost:
-            os.write(pipe, b"refused\n")
         except StorageError as error:
             if not error.retryable:
                 raise

@@ -122,6 +122,13 @@ async def database(data_dir: Path, database_url: str | None) -> AsyncIterator[Da
 
 
 @pytest.fixture
+def name(postgres: PostgresServer) -> Iterator[str]:
+    """The name of an empty database on a server, without heed's tables."""
+    with postgres.database() as name:
+        yield name
+
+
+@pytest.fixture
 def ana(store: Store) -> str:
     """A person's id."""
     return store.person("ana")

@@ -11,7 +11,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -46,7 +46,7 @@ class Cluster:
     """A few members that teach the same people."""
 
     def __init__(self, processes: ForkServerContext, postgres: PostgresServer, name: str, teaching: Teaching) -> None:
-        self.url, self.accepted, self.num_refused = postgres.url(name), Counter[tuple[str, int]](), 0
+        self.url, self.accepted = postgres.url(name), Counter[tuple[str, int]]()
         self._processes, self._postgres, self._name, self._teaching = processes, postgres, name, teaching
         self.user_ids = self._with_database(_meet)
         self._running = {member: self._start(member) for member in MEMBERS}
@@ -102,11 +102,8 @@ class Cluster:
         process.kill()
         process.join()
         for line in lines.read().decode().splitlines():
-            if line == "refused":
-                self.num_refused += 1
-            else:
-                user_id, number = line.split()
-                self.accepted[user_id, int(number)] += 1
+            user_id, number = line.split()
+            self.accepted[user_id, int(number)] += 1
         lines.close()
 
 
@@ -123,13 +120,6 @@ def _forks(history: dict[str, list[Any]]) -> list[str]:
     accepted = [v for rows in history.values() for v in rows if v.state == VersionState.ACCEPTED]
     parents = Counter((v.user_id, v.parent) for v in accepted)
     return [f"{count} versions made from {place}" for place, count in parents.items() if count > 1]
-
-
-@pytest.fixture
-def name(postgres: PostgresServer) -> Iterator[str]:
-    """An empty database."""
-    with postgres.database() as name:
-        yield name
 
 
 def test_a_person_has_one_trainer_whatever_happens(

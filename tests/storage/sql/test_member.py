@@ -1,7 +1,7 @@
 """A database with several writers: as if each transaction had been alone, and nobody comes in who must not."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -21,13 +21,6 @@ from tests.storage.postgres_server import PostgresServer
 
 WRITERS = 3
 TURNS = 40
-
-
-@pytest.fixture
-def name(postgres: PostgresServer) -> Iterator[str]:
-    """An empty database."""
-    with postgres.database() as name:
-        yield name
 
 
 @pytest.fixture

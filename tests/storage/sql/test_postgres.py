@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,6 @@ from storage.people import people
 from storage.sql import postgres
 from tests.storage.postgres_server import PASSWORD, PostgresServer
 from tests.storage.stored import all_ids
-
-
-@pytest.fixture
-def name(postgres: PostgresServer) -> Iterator[str]:
-    """An empty database."""
-    with postgres.database() as name:
-        yield name
 
 
 @pytest.fixture

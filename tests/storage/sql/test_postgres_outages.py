@@ -23,13 +23,6 @@ WRITERS = 4
 
 
 @pytest.fixture
-def name(postgres: PostgresServer) -> Iterator[str]:
-    """An empty database."""
-    with postgres.database() as name:
-        yield name
-
-
-@pytest.fixture
 async def database(postgres: PostgresServer, name: str, tmp_path: Path) -> AsyncIterator[Database]:
     """An open one."""
     database = Database.open(tmp_path, postgres.url(name))
