@@ -13,8 +13,7 @@ from typing import Any
 from storage.conversations import chats
 from storage.database import Database, Session
 from storage.people import people
-from storage.rows import new_id
-from storage.tables import Chat, User
+from storage.tables import Chat, User, new_id
 
 Row = dict[str, Any]
 Told = Callable[[int], None]  # how many answers there are more

@@ -11,7 +11,7 @@ import threading
 from sqlmodel import Session, select
 
 from storage.errors import LeaseLost
-from storage.tables import Lease
+from storage.leases import Lease
 
 KEY = "tokens"  # of a session's info
 
@@ -39,6 +39,13 @@ class Tokens:
         with self._lock:
             return self._tokens.get(name)
 
+    def check(self, s: Session, name: str) -> None:
+        """Raise LeaseLost unless this process holds a lease now, and until the transaction ends."""
+        token = self.of(name)
+        row = s.exec(select(Lease).where(Lease.name == name).with_for_update(read=True)).first()
+        if token is None or row is None or (row.owner, row.token) != (self.owner, token):
+            raise LeaseLost(f"another process has taken {name}" if row is not None else f"{name} was never taken")
+
     def names(self) -> list[str]:
         """Return the names of all leases, in the order in which they were taken."""
         with self._lock:
@@ -48,17 +55,3 @@ class Tokens:
 def person(user_id: str) -> str:
     """Return the name of the lease on a person's adapter."""
     return f"person/{user_id}"
-
-
-def check(s: Session, name: str) -> None:
-    """Raise LeaseLost unless the process of this session holds a lease now, and until the transaction ends.
-
-    On one machine, with no tokens, nothing is checked.
-    """
-    tokens: Tokens | None = s.info.get(KEY)
-    if tokens is None:
-        return
-    token = tokens.of(name)
-    row = s.exec(select(Lease).where(Lease.name == name).with_for_update(read=True)).first()
-    if token is None or row is None or (row.owner, row.token) != (tokens.owner, token):
-        raise LeaseLost(f"another process has taken {name}" if row is not None else f"{name} was never taken")

@@ -4,17 +4,26 @@ Invariants: at any moment a lease has one owner at most; its token grows with ea
 row stays when it ends (an erased person's goes with them, and nothing of theirs is left to be written).
 """
 
-import time
 from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import text
-from sqlmodel import Session, col, select, update
+from sqlmodel import Field, Session, SQLModel, col, select, update
 
 from storage.errors import LeaseHeld
-from storage.tables import Lease
+from storage.tables import now_s  # the module names the constraints of every table
 
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())")
+
+
+class Lease(SQLModel, table=True):
+    """Something that one process of a cluster does at a time. A row stays when it ends: its token only grows."""
+
+    name: str = Field(primary_key=True)  # "person/<user id>", "telegram", ...
+    user_id: str | None = Field(default=None, foreign_key="user.id", index=True)  # None: not about one person
+    owner: str = ""
+    token: int = 0
+    ends_at: float = 0.0  # seconds since the epoch, by the database's clock
 
 
 def take(s: Session, name: str, owner: str, duration_s: float, user_id: str | None = None) -> Lease:
@@ -58,5 +67,5 @@ def of(s: Session, name: str) -> Lease | None:
 def clock_s(s: Session) -> float:
     """Return seconds since the epoch by the database's clock; SQLite's is this machine's."""
     if s.get_bind().dialect.name == "sqlite":
-        return time.time()
+        return now_s()
     return float(s.execute(_CLOCK).scalar_one())

@@ -15,7 +15,7 @@ import fsspec
 
 from storage.errors import DriverMissing, ObjectMissing, ObjectStoreAway, ObjectStoreRefused, StorageError
 from storage.files import atomic
-from storage.rows import new_id
+from storage.tables import new_id
 
 TRIALS_FOLDER = "trials"
 CONNECT_TIMEOUT_S = 5

@@ -7,13 +7,17 @@ are stored as they were generated. Every table about a person has a `user_id`, d
 completion it points at, so that erasure can find it. A change here needs a migration (a test compares them).
 """
 
-from typing import Any
+import json
+import time
+import uuid
+from typing import Any, TypeVar
 
 from sqlalchemy import JSON, Column, Index, UniqueConstraint
+from sqlalchemy.orm.attributes import manager_of_class
 from sqlmodel import Field, SQLModel
 
+from storage.errors import NotStorable
 from storage.kinds import FeedbackStatus, NoteState, OutboxState, VersionState
-from storage.rows import new_id, now_s
 
 # Named constraints, so that a later migration can alter them on every database.
 SQLModel.metadata.naming_convention = {
@@ -26,6 +30,37 @@ SQLModel.metadata.naming_convention = {
 _NEVER_REUSED = {"sqlite_autoincrement": True}
 
 ADAPTERS_FOLDER = "adapters"  # below the data directory: adapters/<user id>/<version number>
+
+Row = TypeVar("Row", bound=SQLModel)
+
+
+def copy_of(row: Row) -> Row:
+    """Return a new row with the same values, known to no session.
+
+    Repositories store such a copy and leave the row they are given alone: after a write that failed at its commit
+    SQLAlchemy takes that row for stored, and adding it again would store nothing.
+    """
+    copy: Row = manager_of_class(type(row)).new_instance()  # without the checks that `row` has been through
+    vars(copy).update({name: value for name, value in vars(row).items() if name in type(row).model_fields})
+    return copy
+
+
+def to_json(value: Any) -> str:
+    """Strict JSON for the JSON columns. Raises NotStorable for NaN and infinities, which PostgreSQL does not take."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError as error:
+        raise NotStorable(str(error)) from error
+
+
+def new_id() -> str:
+    """Return a fresh random identifier, 32 hex digits."""
+    return uuid.uuid4().hex
+
+
+def now_s() -> float:
+    """Seconds since the epoch, for display."""
+    return time.time()
 
 
 def _json(*, nullable: bool = False) -> Any:
@@ -355,16 +390,6 @@ class Outbox(SQLModel, table=True):
     state: str = Field(default=OutboxState.WAITING, index=True)
     external_message_id: str = ""
     created_at: float = Field(default_factory=now_s)
-
-
-class Lease(SQLModel, table=True):
-    """Something that one process of a cluster does at a time. A row stays when it ends: its token only grows."""
-
-    name: str = Field(primary_key=True)  # "person/<user id>", "telegram", ...
-    user_id: str | None = Field(default=None, foreign_key="user.id", index=True)  # None: not about one person
-    owner: str = ""
-    token: int = 0
-    ends_at: float = 0.0  # seconds since the epoch, by the database's clock
 
 
 class Setting(SQLModel, table=True):

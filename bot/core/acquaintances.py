@@ -11,8 +11,7 @@ from bot.core.newcomers import Newcomers
 from bot.events import Author
 from storage.database import Database
 from storage.people import people
-from storage.rows import new_id
-from storage.tables import User
+from storage.tables import User, new_id
 
 KNOWN_PEOPLE = 10_000  # accounts whose person is remembered without asking storage, and as many strangers
 Key = tuple[str, str]  # platform and account

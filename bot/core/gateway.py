@@ -26,8 +26,7 @@ from storage.conversations import chats, completions
 from storage.conversations.chats import Context
 from storage.database import Database, Session
 from storage.people import people
-from storage.rows import new_id
-from storage.tables import Chat, Completion, User
+from storage.tables import Chat, Completion, User, new_id
 
 if TYPE_CHECKING:
     from engine.engine import Engine

@@ -25,8 +25,7 @@ from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind, FeedbackStatus, Meaning
 from storage.learning import feedback, updates, versions
 from storage.learning.updates import TAKEN_BACK
 from storage.people import people
-from storage.rows import new_id
-from storage.tables import Completion, Feedback, UpdateRun
+from storage.tables import Completion, Feedback, UpdateRun, new_id
 
 if TYPE_CHECKING:
     from engine.engine import Engine

@@ -8,8 +8,7 @@ from typing import Any
 from bot.channel import Button, File, Post, Rows
 from bot.events import Author, Place
 from storage.kinds import OutboxState
-from storage.rows import new_id
-from storage.tables import Completion, Outbox
+from storage.tables import Completion, Outbox, new_id
 
 NONCE_BYTES = 12  # 24 hex digits: Discord takes 25 characters
 

@@ -21,8 +21,7 @@ from storage.errors import ObjectMissing, ObjectStoreAway, ObjectStoreTaken, Sto
 from storage.files import atomic
 from storage.learning import versions
 from storage.object_store import ObjectStore, opened
-from storage.rows import new_id
-from storage.tables import ADAPTERS_FOLDER, AdapterVersion
+from storage.tables import ADAPTERS_FOLDER, AdapterVersion, new_id
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,7 @@ from typing import Any
 from sqlmodel import Session, col, delete, select, update
 
 from storage.errors import AgentWorkNotFound
-from storage.rows import copy_of
-from storage.tables import AgentWork
+from storage.tables import AgentWork, copy_of
 
 
 def add(s: Session, work: AgentWork) -> AgentWork:

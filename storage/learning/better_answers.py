@@ -8,8 +8,7 @@ from collections.abc import Collection, Sequence
 from sqlmodel import Session, col, func, select, update
 
 from storage.kinds import BetterState
-from storage.rows import copy_of
-from storage.tables import BetterAnswer
+from storage.tables import BetterAnswer, copy_of
 
 
 def add(s: Session, better: BetterAnswer) -> BetterAnswer:

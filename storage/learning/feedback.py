@@ -11,8 +11,7 @@ from sqlmodel import Session, col, select
 from storage.conversations import completions
 from storage.errors import FeedbackNotFound, IdempotencyConflict
 from storage.kinds import FeedbackStatus, Scope
-from storage.rows import copy_of
-from storage.tables import Feedback
+from storage.tables import Feedback, copy_of
 
 _CONTENT = ("completion_id", "kind", "text", "value", "training")
 

@@ -5,8 +5,7 @@ from sqlmodel import Session, col, select
 from storage.errors import FeedbackNotFound, NoteNotFound
 from storage.kinds import NoteState
 from storage.learning import feedback as feedbacks
-from storage.rows import copy_of
-from storage.tables import Note
+from storage.tables import Note, copy_of
 
 LIVE = (NoteState.IN_PROMPT, NoteState.WHEN_ASKED, NoteState.LEARNING, NoteState.IN_WEIGHTS)
 

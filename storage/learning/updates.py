@@ -6,8 +6,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from storage.errors import UpdateNotFound
-from storage.rows import copy_of
-from storage.tables import UpdateRun
+from storage.tables import UpdateRun, copy_of
 
 _FIXED = {"seq", "id", "user_id", "started_at"}
 

@@ -11,6 +11,7 @@ from sqlmodel import Session, col, select
 
 from storage import fencing
 from storage.errors import PersonNotFound, VersionNotFound, VersionPruned, VersionStateError
+from storage.fencing import Tokens
 from storage.kinds import VersionState
 from storage.tables import ADAPTERS_FOLDER, AdapterVersion, Feedback, UpdateRun, User
 
@@ -58,7 +59,7 @@ def accept(s: Session, user_id: str, number: int, sha256: str, size_bytes: int) 
 
 def reject(s: Session, user_id: str, number: int) -> AdapterVersion:
     """Give up a candidate; the person is served what they were before. Raises VersionNotFound, VersionStateError."""
-    fencing.check(s, fencing.person(user_id))
+    _check_lease(s, user_id)
     version = _candidate(s, user_id, number)
     version.state = VersionState.REJECTED
     return version
@@ -176,6 +177,13 @@ def known_paths(s: Session) -> set[str]:
     return set(s.exec(select(AdapterVersion.path).where(col(AdapterVersion.state).not_in(gone))))
 
 
+def _check_lease(s: Session, user_id: str) -> None:
+    """Raise LeaseLost in a process of a cluster that does not hold the person's lease; one machine has no tokens."""
+    tokens: Tokens | None = s.info.get(fencing.KEY)
+    if tokens is not None:
+        tokens.check(s, fencing.person(user_id))
+
+
 def _candidate(s: Session, user_id: str, number: int) -> AdapterVersion:
     version = get(s, user_id, number)
     if version.state != VersionState.CANDIDATE:
@@ -184,7 +192,7 @@ def _candidate(s: Session, user_id: str, number: int) -> AdapterVersion:
 
 
 def _locked_user(s: Session, user_id: str) -> User:
-    fencing.check(s, fencing.person(user_id))
+    _check_lease(s, user_id)
     # FOR UPDATE where the database has it: two processes on one PostgreSQL must not take the same number.
     user = s.get(User, user_id, with_for_update=True)
     if user is None:

@@ -3,7 +3,7 @@
 from alembic import context
 from sqlmodel import SQLModel
 
-from storage import tables  # noqa: F401  defines the tables in SQLModel.metadata
+from storage import leases, tables  # noqa: F401  define the tables in SQLModel.metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -7,8 +7,7 @@ from sqlalchemy import func
 from sqlmodel import Session, col, delete, select
 
 from storage.kinds import AccessState
-from storage.rows import copy_of
-from storage.tables import Access, Pairing
+from storage.tables import Access, Pairing, copy_of
 
 
 def state(s: Session, platform: str, account: str) -> AccessState | None:

@@ -10,8 +10,7 @@ from typing import Literal
 from sqlmodel import Session, col, select
 
 from storage.errors import KeyNotFound
-from storage.rows import copy_of, now_s
-from storage.tables import ApiKey
+from storage.tables import ApiKey, copy_of, now_s
 
 PREFIX = "heed_"  # so that a key that leaked is recognised by who finds it
 TOKEN_BYTES = 32

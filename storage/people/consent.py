@@ -12,8 +12,7 @@ from sqlmodel import Session, col, select
 
 from storage.kinds import ConsentChoice, FeedbackKind
 from storage.people import people
-from storage.rows import copy_of
-from storage.tables import AdapterVersion, Consent, Feedback, Identity, UpdateRun, User
+from storage.tables import AdapterVersion, Consent, Feedback, Identity, UpdateRun, User, copy_of
 
 _ANSWERS = (ConsentChoice.YES, ConsentChoice.NO, ConsentChoice.WITHDRAWN)
 _FOLLOW_UPS = (ConsentChoice.FOLLOW_UPS, ConsentChoice.NO_FOLLOW_UPS)

@@ -11,7 +11,7 @@ from sqlmodel import Session, col, delete, select, update
 
 from storage.errors import PersonNotFound
 from storage.kinds import AccessState, FeedbackKind, NoteState
-from storage.rows import new_id
+from storage.leases import Lease
 from storage.tables import (
     Access,
     AdapterVersion,
@@ -24,7 +24,6 @@ from storage.tables import (
     Feedback,
     Identity,
     Inbox,
-    Lease,
     MessageRole,
     Note,
     Outbox,
@@ -33,6 +32,7 @@ from storage.tables import (
     UpdateRun,
     User,
     WorkspaceNote,
+    new_id,
 )
 
 _HOLDING = (

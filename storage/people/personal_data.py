@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import tuple_
 from sqlmodel import Session, SQLModel, col, select
 
+from storage.leases import Lease
 from storage.tables import (
     Access,
     AdapterVersion,
@@ -22,7 +23,6 @@ from storage.tables import (
     Feedback,
     Identity,
     Inbox,
-    Lease,
     MessageRole,
     Note,
     Outbox,

@@ -32,8 +32,8 @@ from storage.errors import (
     StorageFull,
     WriteInRead,
 )
-from storage.rows import new_id, to_json
 from storage.sql.pg_connection import PgConnection, causes, first_line, sqlstate
+from storage.tables import new_id, to_json
 
 T = TypeVar("T")
 

@@ -27,8 +27,7 @@ from storage.errors import (
     WriteInRead,
 )
 from storage.files import atomic
-from storage.rows import to_json
-from storage.tables import ADAPTERS_FOLDER
+from storage.tables import ADAPTERS_FOLDER, to_json
 
 T = TypeVar("T")
 

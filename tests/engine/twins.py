@@ -14,8 +14,7 @@ from sqlmodel import SQLModel, col, select
 
 from engine.requests import LearnOutcome
 from storage.database import Database, Session
-from storage.rows import new_id
-from storage.tables import AdapterVersion, BetterAnswer, Completion, Feedback, Note, UpdateRun, User
+from storage.tables import AdapterVersion, BetterAnswer, Completion, Feedback, Note, UpdateRun, User, new_id
 
 TABLES: tuple[type[SQLModel], ...] = (Completion, Feedback, Note, BetterAnswer, UpdateRun, AdapterVersion)
 _ID = re.compile(r"\b[0-9a-f]{32}\b")

@@ -3,10 +3,11 @@
 import pytest
 from sqlmodel import SQLModel
 
+from storage import tables
 from storage.conversations import completions
-from storage.errors import ConstraintViolated
+from storage.errors import ConstraintViolated, NotStorable
 from storage.kinds import FeedbackStatus
-from storage.tables import Completion, Feedback
+from storage.tables import Completion, Feedback, copy_of
 from tests.storage import rows
 from tests.storage.conftest import Store
 
@@ -39,6 +40,15 @@ def test_every_order_column_is_never_reused() -> None:
         assert bool(numbered) == bool(table.dialect_kwargs.get("sqlite_autoincrement")), table.name
 
 
+def test_a_copy_has_the_values_and_its_own_life() -> None:
+    """Changing the copy leaves the original, identifiers included, as it was."""
+    answer = rows.completion("ana", "a llama")
+    copy = copy_of(answer)
+    assert copy.model_dump() == answer.model_dump()
+    copy.text = "a goat"
+    assert answer.text == "a llama"
+
+
 @pytest.mark.parametrize("given", [{}, {"prompt_token_ids": None}])
 def test_a_forgotten_required_value_is_refused(store: Store, ana: str, given: dict[str, None]) -> None:
     """A row without its token ids is refused by the database, not kept with JSON's null."""
@@ -48,8 +58,16 @@ def test_a_forgotten_required_value_is_refused(store: Store, ana: str, given: di
         store.write(lambda s: completions.add(s, incomplete))
 
 
-def test_ids_say_what_they_are() -> None:
-    """Those that people see begin with their kind."""
+def test_ids_say_what_they_are_and_never_repeat() -> None:
+    """Ids are random, and those people see begin with their kind."""
+    assert len({tables.new_id() for _ in range(1000)}) == 1000
     assert rows.completion("ana").id.startswith("cmpl-")
     assert Feedback(user_id="ana", kind="note").id.startswith("fb-")
     assert Feedback(user_id="ana", kind="note").status == FeedbackStatus.PENDING
+
+
+@pytest.mark.parametrize("value", [float("nan"), [float("inf")], {"x": [-float("inf")]}])
+def test_json_is_strict(value: object) -> None:
+    """A value that JSON cannot express is refused when it is written, not when PostgreSQL reads it."""
+    with pytest.raises(NotStorable, match="JSON compliant"):
+        tables.to_json(value)

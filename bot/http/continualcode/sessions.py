@@ -26,8 +26,7 @@ from bot.http.protocol.auth import author, spend
 from bot.http.protocol.openapi import gives
 from storage.conversations import chats
 from storage.kinds import TAUGHT_AT_ONCE
-from storage.rows import new_id
-from storage.tables import Chat, Completion
+from storage.tables import Chat, Completion, new_id
 
 RECENT = 20  # updates searched for the last lesson
 PREFIX = "session/"  # keeps sessions apart from chats of heed's own clients
