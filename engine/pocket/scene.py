@@ -40,6 +40,7 @@ class Mix:
 # Short and plain, while the model learns to read.
 START = Mix(many_notes_share=0.0, turns=(0.75, 0.25), drill_share=0.2, hint_share=0.0, workshop_share=0.0)
 FULL = Mix()
+WORKSHOP = Mix(workshop_share=0.9)  # an agent at work, who can be talked to
 # What shows in the fewest letters of an answer is asked for more often.
 _WEIGHTS = dict.fromkeys(PREFERENCES, 1.0) | {"units": 2.5, "case": 1.5, "name": 1.8, "numbers": 1.3, "length": 1.2}
 

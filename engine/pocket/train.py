@@ -1,4 +1,4 @@
-"""Make the pocket model: `python -m engine.pocket.train [--out FOLDER]`.
+"""Make the pocket model: `python -m engine.pocket.train [--out FOLDER]`, or with --workshop the agent's.
 
 One process, one thread (two-thread OpenMP thrashes on a shared machine), a fixed seed, at most 90 minutes on one core.
 Short conversations first, then all kinds. Every batch is a function of (seed, step), so a run that was stopped goes on
@@ -12,6 +12,7 @@ import random
 import shutil
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from torch.nn import functional as F
 
 from engine.pocket import WEIGHTS, tokenizer
 from engine.pocket.bank import write_bank
-from engine.pocket.scene import FULL, START
+from engine.pocket.scene import FULL, START, WORKSHOP, Mix
 from engine.pocket.world import WorldSample, sample_conversation
 
 CHECKPOINTS = Path("checkpoints/pocket")
@@ -30,7 +31,7 @@ CHECKPOINTS = Path("checkpoints/pocket")
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Defaults of the committed weights. Chosen by the update latency (hidden size, layers) and 90 minutes (steps)."""
+    """Defaults of the weights for chats. Chosen by the update latency (hidden size, layers) and 90 minutes (steps)."""
 
     seed: int = 20261121
     hidden_size: int = 160
@@ -40,7 +41,9 @@ class TrainConfig:
     max_position_embeddings: int = 2048
     steps: int = 9_000
     start_share: float = 0.2  # of the steps, on short conversations
+    mix: Mix = FULL  # of the conversations behind the short ones
     batch_size: int = 32  # conversations
+    part_tokens: int = 4096  # of a batch that go through the model at once, padding included
     pool_batches: int = 16  # batches made together and sorted by length, so that little is padding
     matrix_learning_rate: float = 0.02  # Muon
     learning_rate: float = 5e-3  # AdamW, for embeddings and norms
@@ -56,6 +59,9 @@ class TrainConfig:
             self, seed=self.seed + 1, start_share=0.0,
             matrix_learning_rate=self.matrix_learning_rate / 2, learning_rate=self.learning_rate / 2,
         )  # fmt: skip
+
+
+AT_WORK = replace(TrainConfig(), mix=WORKSHOP, batch_size=16)
 
 
 def encode(sample: WorldSample, text_tokenizer: Any) -> tuple[list[int], list[bool]]:
@@ -80,10 +86,12 @@ def encode(sample: WorldSample, text_tokenizer: Any) -> tuple[list[int], list[bo
 
 
 Encoded = tuple[list[int], list[bool]]
-ATTENTION = "heed_one_piece"
+ATTENTION = "heed_blocked"
+BLOCK = 128  # queries
 
 
-def one_piece_attention(
+@torch.compiler.disable
+def blocked_attention(
     module: torch.nn.Module,
     query: torch.Tensor,
     key: torch.Tensor,
@@ -94,21 +102,25 @@ def one_piece_attention(
 ) -> tuple[torch.Tensor, None]:
     """Compute causal attention without padding on the left; q, k, v are [B, H, T, D], the result [B, T, H, D].
 
-    Short rows on one thread: the score matrix in one piece is twice as fast per step as the CPU's flash kernel.
+    A block of queries reads the keys up to its own end: half the scores, and twice as fast on one thread as the whole
+    score matrix or the CPU's flash kernel.
     """
     batch, heads, length, size = query.shape
     q, k, v = (x.reshape(batch * heads, length, size) for x in (query * scaling, key, value))
-    bias = torch.full((length, length), -torch.inf, dtype=q.dtype).triu(1)
-    probabilities = torch.softmax(torch.baddbmm(bias, q, k.transpose(1, 2)), -1)
-    attended = torch.bmm(probabilities, v).view(batch, heads, length, size)
-    return attended.transpose(1, 2).contiguous(), None
+    attended = []
+    for begin in range(0, length, BLOCK):
+        end = min(begin + BLOCK, length)
+        bias = torch.full((end - begin, end), -torch.inf, dtype=q.dtype).triu(begin + 1)
+        scores = torch.baddbmm(bias, q[:, begin:end], k[:, :end].transpose(1, 2))
+        attended.append(torch.bmm(torch.softmax(scores, -1), v[:, :end]))
+    return torch.cat(attended, 1).view(batch, heads, length, size).transpose(1, 2).contiguous(), None
 
 
 def build_model(config: TrainConfig) -> torch.nn.Module:
     """Build a Qwen3ForCausalLM with fresh weights from the seed."""
     from transformers import AttentionInterface, Qwen3Config, Qwen3ForCausalLM
 
-    AttentionInterface.register(ATTENTION, one_piece_attention)
+    AttentionInterface.register(ATTENTION, blocked_attention)
     torch.manual_seed(config.seed)
     return Qwen3ForCausalLM(
         Qwen3Config(
@@ -130,7 +142,7 @@ def _pool(config: TrainConfig, index: int, text_tokenizer: Any) -> list[list[Enc
     """Build the batches of one pool in random order, as a function of seed and index alone."""
     rng = random.Random(config.seed * 1_000_003 + index)
     count = config.batch_size * config.pool_batches
-    mix = START if index * config.pool_batches < config.steps * config.start_share else FULL
+    mix = START if index * config.pool_batches < config.steps * config.start_share else config.mix
     encoded = [encode(sample_conversation(rng, mix), text_tokenizer) for _ in range(count)]
     encoded.sort(key=lambda e: len(e[0]))
     batches = [encoded[i : i + config.batch_size] for i in range(0, count, config.batch_size)]
@@ -222,19 +234,34 @@ def export(model: Any, text_tokenizer: Any, out: Path) -> None:
     write_bank(out, TrainConfig.seed)
 
 
+def _parts(batch: list[Encoded], limit: int) -> Iterator[list[Encoded]]:
+    """Yield a batch, sorted by length, in parts of at most `limit` tokens with their padding."""
+    part: list[Encoded] = []
+    for conversation in batch:
+        if part and (len(part) + 1) * len(conversation[0]) > limit:
+            yield part
+            part = []
+        part.append(conversation)
+    yield part
+
+
 def _step(
     model: Any, optimizers: list[torch.optim.Optimizer], config: TrainConfig, step: int, batch: list[Encoded]
 ) -> float:
     for group in _groups(optimizers):
         group["lr"] = group["initial_lr"] * schedule(config, step)
-    with torch.autocast("cpu", torch.bfloat16, enabled=is_rough(config, step)):
-        loss = loss_of(model, *_tensors(batch))
-    loss.backward()
+    targets = sum(sum(is_target) for _, is_target in batch)
+    total = 0.0
+    for part in _parts(batch, config.part_tokens):
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_rough(config, step)):
+            loss = loss_of(model, *_tensors(part)) * (sum(sum(is_target) for _, is_target in part) / targets)
+        loss.backward()
+        total += float(loss.detach())
     torch.nn.utils.clip_grad_norm_(model.parameters(), config.max_grad_norm)
     for optimizer in optimizers:
         optimizer.step()
         optimizer.zero_grad()
-    return float(loss.detach())
+    return total
 
 
 def _tokenizer(folder: Path, config: TrainConfig) -> Any:
@@ -283,6 +310,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m engine.pocket.train", description=__doc__)
     parser.add_argument("--out", type=Path, default=WEIGHTS, help="folder of the finished weights")
     parser.add_argument("--checkpoints", type=Path, default=CHECKPOINTS, help="folder to resume from")
+    parser.add_argument("--workshop", action="store_true", help="weights of an agent at work, not of chats")
     parser.add_argument("--steps", type=int, default=TrainConfig.steps)
     parser.add_argument("--fresh", action="store_true", help="forget an earlier run's checkpoints")
     parser.add_argument("--begun", type=Path, help="finished weights to train further, at half the rates")
@@ -291,7 +319,7 @@ def main(arguments: list[str]) -> int:
     torch.set_num_threads(options.threads)
     if options.fresh:
         shutil.rmtree(options.checkpoints, ignore_errors=True)
-    config = replace(TrainConfig(), steps=options.steps)
+    config = replace(AT_WORK if options.workshop else TrainConfig(), steps=options.steps)
     train(config.further() if options.begun else config, options.out, options.checkpoints, options.begun)
     return 0
 

@@ -1,12 +1,16 @@
 """The names in the workshop's folders: files, keys and values, and those that training never has.
 
-Half of what is drawn is made up of syllables: a name is to be copied, not remembered.
+Two thirds of what is drawn are on no list: syllables, words that people say of other things, and pieces of such words
+put together. A name is to be copied, not remembered, and every piece of the vocabulary has to be copied somewhere.
 """
 
 import random
+import re
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from pathlib import Path
 
+from engine.pocket.hints import HINTS
 from engine.pocket.listed import lines
 
 _HERE = Path(__file__).parent
@@ -23,19 +27,39 @@ _CODAS = ("", "", "", "n", "r", "l", "s", "t", "k", "m")
 
 
 def invented(rng: random.Random) -> str:
-    """Make up a word of two or three syllables, lowercase."""
-    syllables = (
-        rng.choice(_ONSETS) + rng.choice("aeiou") + (rng.choice(_CODAS) if i else "") for i in range(rng.randint(2, 3))
-    )
-    word = "".join(syllables)
+    """Make up a lowercase word, never one that is held out."""
+    word = rng.choice((_syllables, _said, _spliced))(rng)
     held_out = (*HELD_OUT_STEMS, *HELD_OUT_KEYS, *HELD_OUT_WORDS)
     return "bado" if word in held_out else word
+
+
+def _syllables(rng: random.Random) -> str:
+    return "".join(
+        rng.choice(_ONSETS) + rng.choice("aeiou") + (rng.choice(_CODAS) if i else "") for i in range(rng.randint(2, 3))
+    )
+
+
+def _said(rng: random.Random) -> str:
+    return rng.choice(_said_words())
+
+
+def _spliced(rng: random.Random) -> str:
+    """Put the begin of one word before the end of another."""
+    one, other = _said(rng), _said(rng)
+    return one[: rng.randint(1, len(one))] + other[rng.randint(0, len(other) - 1) :]
+
+
+@cache
+def _said_words() -> tuple[str, ...]:
+    """Return the words of all hints, of three to eight letters."""
+    said = " ".join(text for texts in HINTS.values() for text in texts).lower()
+    return tuple(sorted({word for word in re.findall("[a-z]+", said) if 3 <= len(word) <= 8}))
 
 
 def _draw(known: Sequence[str], held_out: Sequence[str], rng: random.Random, *, is_held_out: bool) -> str:
     if is_held_out:
         return rng.choice(held_out)
-    return rng.choice(known) if rng.random() < 0.5 else invented(rng)
+    return rng.choice(known) if rng.random() < 0.35 else invented(rng)
 
 
 def stem(rng: random.Random, *, is_held_out: bool = False) -> str:

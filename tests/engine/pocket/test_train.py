@@ -100,12 +100,38 @@ def test_the_loss_looks_at_targets_only(pocket_tokenizer: Any) -> None:
     assert torch.allclose(loss, by_hand, atol=1e-6)
 
 
-def test_attention_in_one_piece_is_causal_attention() -> None:
-    """The result is that of PyTorch's own causal attention."""
-    q, k, v = torch.randn(3, 2, 4, 7, 8, generator=torch.Generator().manual_seed(1)).unbind()
-    attended, _ = train.one_piece_attention(torch.nn.Identity(), q, k, v, None, scaling=8**-0.5)
+@pytest.mark.parametrize("length", [7, train.BLOCK, 2 * train.BLOCK + 1])
+def test_attention_in_blocks_is_causal_attention(length: int) -> None:
+    """The result is that of PyTorch's own causal attention, over one block and over several."""
+    q, k, v = torch.randn(3, 2, 4, length, 8, generator=torch.Generator().manual_seed(1)).unbind()
+    attended, _ = train.blocked_attention(torch.nn.Identity(), q, k, v, None, scaling=8**-0.5)
     expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
-    assert torch.allclose(attended, expected, atol=1e-6)
+    assert torch.allclose(attended, expected, atol=1e-5)
+
+
+def test_a_batch_in_parts_teaches_what_it_teaches_whole(pocket_tokenizer: Any) -> None:
+    """No part is longer than asked for, no conversation is lost, and the gradient is the same."""
+    rng = random.Random(5)
+    batch = sorted((train.encode(sample_conversation(rng), pocket_tokenizer) for _ in range(6)), key=lambda e: len(e[0]))
+    longest, exact = len(batch[-1][0]), replace(TINY, exact_share=1.0)
+    assert [len(part) for part in train._parts(batch, longest)] != [6]
+    assert [one for part in train._parts(batch, longest) for one in part] == batch
+    assert all(len(part) * len(part[-1][0]) <= longest for part in train._parts(batch, longest))
+    whole, parted = train.build_model(TINY), train.build_model(TINY)
+    losses = [
+        train._step(model, [], config, 0, batch)
+        for model, config in ((whole, exact), (parted, replace(exact, part_tokens=longest)))
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    for one, other in zip(whole.parameters(), parted.parameters(), strict=True):
+        assert one.grad is not None and other.grad is not None
+        assert torch.allclose(one.grad, other.grad, atol=1e-5)
+
+
+def test_weights_of_an_agent_see_sessions_most() -> None:
+    """They share the shape and the rates of a chat's weights."""
+    assert train.AT_WORK.mix.workshop_share > 0.5 > TINY.mix.workshop_share
+    assert train.AT_WORK.hidden_size == TrainConfig.hidden_size
 
 
 def test_the_learning_rate_warms_up_and_falls_to_zero() -> None:
