@@ -112,7 +112,8 @@ def test_attention_in_blocks_is_causal_attention(length: int) -> None:
 def test_a_batch_in_parts_teaches_what_it_teaches_whole(pocket_tokenizer: Any) -> None:
     """No part is longer than asked for, no conversation is lost, and the gradient is the same."""
     rng = random.Random(5)
-    batch = sorted((train.encode(sample_conversation(rng), pocket_tokenizer) for _ in range(6)), key=lambda e: len(e[0]))
+    drawn = [train.encode(sample_conversation(rng), pocket_tokenizer) for _ in range(6)]
+    batch = sorted(drawn, key=lambda e: len(e[0]))
     longest, exact = len(batch[-1][0]), replace(TINY, exact_share=1.0)
     assert [len(part) for part in train._parts(batch, longest)] != [6]
     assert [one for part in train._parts(batch, longest) for one in part] == batch
@@ -124,7 +125,8 @@ def test_a_batch_in_parts_teaches_what_it_teaches_whole(pocket_tokenizer: Any) -
     ]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     for one, other in zip(whole.parameters(), parted.parameters(), strict=True):
-        assert one.grad is not None and other.grad is not None
+        assert one.grad is not None
+        assert other.grad is not None
         assert torch.allclose(one.grad, other.grad, atol=1e-5)
 
 
