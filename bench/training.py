@@ -24,14 +24,14 @@ from bench.config import BenchConfig
 from bench.figures import Row, row
 from engine.config import EngineConfig, LearnConfig
 from engine.host.vllm_settings import cpu_dtype
-from engine.pocket import WEIGHTS as POCKET_WEIGHTS
+from engine.pocket import PACKAGED
 from engine.prompts.bank import load_bank
 from engine.prompts.builder import PromptBuilder
 from engine.sample import Kind, Sample
 from engine.training.batching import Batch, plan_batches
 from engine.training.model import load_tokenizer, load_training_model
 from engine.training.training_update import TrainingUpdate
-from evals import configuration, provenance
+from evals import configuration
 from evals.real.gates import DATA, prepared
 from evals.study import Advance
 
@@ -78,7 +78,7 @@ class Steps:
 
         Raises ArgumentError if there is no such model.
         """
-        folder = POCKET_WEIGHTS if model == provenance.POCKET else prepared(model)
+        folder = PACKAGED.get(model) or prepared(model)
         dtype = getattr(torch, cpu_dtype(folder))
         self._learn = configuration.calibrated(EngineConfig(model, DATA), folder).learn
         self._rows = step_rows(folder, seed)

@@ -39,6 +39,7 @@ from bot.monitoring.redaction import hide
 from bot.platforms.registry import switched_on
 from engine.config import ConfigError, EngineConfig
 from engine.models import MODELS_FOLDER
+from engine.pocket import PACKAGED
 from storage.database import Database
 from storage.files.lock import LOCK_NAME, DataDirectoryLock
 from storage.files.owner_only import make_owner_only
@@ -51,7 +52,6 @@ EngineFactory = Callable[[EngineConfig, Database], "Engine"]
 ChannelFactory = Callable[[Settings, Database], Sequence[Channel]]
 Foreground = Callable[["App"], Awaitable[None]]
 
-POCKET = "pocket"
 SMOLLM2 = "smollm2"  # `engine.sources.smollm2` fetches it
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -236,16 +236,11 @@ def model_path(model: str) -> str:
     """Return a model's folder, or its name on a hub. Raises ModelNotFound if it can be neither."""
     if model == SMOLLM2:
         return model
-    if model == POCKET:
-        from engine.pocket import WEIGHTS
-
-        folder = Path(WEIGHTS)
-    else:
-        folder = Path(model).expanduser()
+    folder = PACKAGED.get(model) or Path(model).expanduser()
     if (folder / "config.json").is_file():
         return str(folder)
     if HUB_NAME.fullmatch(model) and not folder.exists():
         return model
     missing = f"{folder} has no config.json" if folder.is_dir() else f"There is no model {model!r}"
-    choices = "`pocket`, `smollm2`, a model folder, or a name such as Qwen/Qwen3-8B"
+    choices = "`pocket`, `workshop`, `smollm2`, a model folder, or a name such as Qwen/Qwen3-8B"
     raise ModelNotFound(f"HEED_MODEL: {missing}. Give {choices}.")

@@ -217,7 +217,9 @@ class Settings(BaseSettings):
     )
 
     model: str = Field(
-        default="pocket", min_length=1, description="`pocket`, a model folder, or a name such as Qwen/Qwen3-8B"
+        default="pocket",
+        min_length=1,
+        description="`pocket`, `workshop`, `smollm2`, a model folder, or a name such as Qwen/Qwen3-8B",
     )
     thinking: bool = Field(default=False, description="true lets a reasoning model think before it answers")
     data_dir: Path = Field(default=Path("data"), description="a directory heed may make and write")

@@ -21,7 +21,7 @@ from engine.host.model_sampling import own_sampling as own_sampling  # for `heed
 from engine.host.model_shape import ModelShape
 from engine.host.vllm_settings import cpu_dtype
 from engine.host.vllm_settings import has_gpu as has_gpu  # for `heed doctor`
-from engine.pocket import WEIGHTS
+from engine.pocket import PACKAGED
 from engine.requests import ModelLearning
 from engine.sources import smollm2
 
@@ -30,6 +30,7 @@ TCMALLOC_PACKAGE = allocator.PACKAGE
 
 POCKET = "pocket"
 MODELS_FOLDER = "models"  # below the data directory
+_TITLES = {POCKET: "The pocket model", "workshop": "The pocket model's workshop"}
 _POCKET_LICENCE = "Apache-2.0"  # made by this project
 _SMOLLM2_BYTES = 273_000_000  # of disk, once it is there
 _SMOLLM2_MEMORY = 3_300_000_000  # with the default settings and weights of 16 bits
@@ -50,8 +51,9 @@ class NamedModel:
 
 def title_of(model: str) -> str:
     """Return a model's name for people: of a folder only the last part."""
-    if model in (POCKET, str(WEIGHTS)):
-        return "The pocket model"
+    named = next((name for name, folder in PACKAGED.items() if model in (name, str(folder))), "")
+    if named:
+        return _TITLES[named]
     if model == smollm2.NAME:
         return smollm2.TITLE
     return Path(model).name if model.startswith(("/", ".", "~")) else model
@@ -62,8 +64,8 @@ def named_models(config: EngineConfig) -> list[NamedModel]:
     packaged = smollm2.folder_in(config.data_dir)
     found = sorted(path.parent for path in (config.data_dir / MODELS_FOLDER).glob("*/config.json"))
     others = [path for path in found if path != packaged and not path.name.startswith(".")]
-    listed = [_in_folder(POCKET, WEIGHTS, _POCKET_LICENCE, config), _smollm2(packaged, config)]
-    return listed + [_in_folder(str(path), path, "", config) for path in others]
+    own = [_in_folder(name, folder, _POCKET_LICENCE, config) for name, folder in PACKAGED.items()]
+    return [*own, _smollm2(packaged, config)] + [_in_folder(str(path), path, "", config) for path in others]
 
 
 def is_calibrated(folder: Path, config: EngineConfig) -> bool:

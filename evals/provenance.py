@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from engine.pocket import WEIGHTS as POCKET_WEIGHTS
+from engine.pocket import PACKAGED
 from engine.sources import smollm2
 from evals import configuration
 
@@ -58,8 +58,8 @@ def folder_of(model: str, data: Path = _DATA, given: str = "") -> Path:
 
     `given` is the HEED_MODEL that heed was started with; a relative folder is one of this checkout, as for heed.
     """
-    if model == POCKET:
-        return POCKET_WEIGHTS
+    if model in PACKAGED:
+        return PACKAGED[model]
     folder, own = _ROOT / Path(given).expanduser(), smollm2.folder_in(data)
     if given and folder.name == model and folder.is_dir():
         return folder

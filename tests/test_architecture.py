@@ -306,7 +306,7 @@ def test_forbidden_arrows_are_not_drawn(room: str) -> None:
 
 
 def test_bot_talks_to_the_engine_through_its_facade() -> None:
-    """bot/ imports engine.engine, .requests, .errors, .config and the pocket's WEIGHTS of engine/, and nothing else."""
+    """bot/ imports engine.engine, .requests, .errors, .config, .models and the pocket's PACKAGED, and nothing else."""
     wrong = [
         f"{source} imports {name}"
         for source in sources()
@@ -319,7 +319,7 @@ def test_bot_talks_to_the_engine_through_its_facade() -> None:
         for source in sources()
         if source.parts[0] == "bot"
         for name in sorted(dotted_imports(source))
-        if name.startswith("engine.pocket.") and name != "engine.pocket.WEIGHTS"
+        if name.startswith("engine.pocket.") and name != "engine.pocket.PACKAGED"
     ]
     assert wrong + beyond_weights == []
 

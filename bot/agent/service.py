@@ -20,7 +20,10 @@ from storage.conversations import agent_work
 from storage.tables import AgentWork
 
 SCRATCH_FOLDER = "workspaces"  # below the data directory
-NO_CALLS = "The model that runs does not call tools. HEED_MODEL chooses one that does, such as Qwen/Qwen3-4B."
+NO_CALLS = (
+    "The model that runs does not call tools. HEED_MODEL chooses one that does: workshop comes with heed, "
+    "Qwen/Qwen3-4B can do much more."
+)
 NOT_ALLOWED = "The operator has not allowed {} to work with the agent: HEED_AGENT_ALLOW names those who may."
 MOST_SESSIONS = 200  # of a person; the oldest that no chat works on go
 

@@ -21,12 +21,12 @@ import torch
 from safetensors.torch import load_file
 from torch.nn import functional as F
 
-from engine.pocket import WEIGHTS, tokenizer
+from engine.pocket import PACKAGED, tokenizer
 from engine.pocket.bank import write_bank
 from engine.pocket.scene import FULL, START, WORKSHOP, Mix
 from engine.pocket.world import WorldSample, sample_conversation
 
-CHECKPOINTS = Path("checkpoints/pocket")
+CHECKPOINTS = Path("checkpoints")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ ATTENTION = "heed_blocked"
 BLOCK = 128  # queries
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def blocked_attention(
     module: torch.nn.Module,
     query: torch.Tensor,
@@ -308,8 +308,8 @@ def _say(step: int, config: TrainConfig, loss: float, elapsed_s: float) -> None:
 def main(arguments: list[str]) -> int:
     """Run the command line and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m engine.pocket.train", description=__doc__)
-    parser.add_argument("--out", type=Path, default=WEIGHTS, help="folder of the finished weights")
-    parser.add_argument("--checkpoints", type=Path, default=CHECKPOINTS, help="folder to resume from")
+    parser.add_argument("--out", type=Path, help="folder of the finished weights (the committed ones)")
+    parser.add_argument("--checkpoints", type=Path, help="folder to resume from (below checkpoints)")
     parser.add_argument("--workshop", action="store_true", help="weights of an agent at work, not of chats")
     parser.add_argument("--steps", type=int, default=TrainConfig.steps)
     parser.add_argument("--fresh", action="store_true", help="forget an earlier run's checkpoints")
@@ -317,10 +317,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--threads", type=int, default=1, help="more only where nothing else runs")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
+    name = "workshop" if options.workshop else "pocket"
+    checkpoints = options.checkpoints or CHECKPOINTS / name
     if options.fresh:
-        shutil.rmtree(options.checkpoints, ignore_errors=True)
+        shutil.rmtree(checkpoints, ignore_errors=True)
     config = replace(AT_WORK if options.workshop else TrainConfig(), steps=options.steps)
-    train(config.further() if options.begun else config, options.out, options.checkpoints, options.begun)
+    train(config.further() if options.begun else config, options.out or PACKAGED[name], checkpoints, options.begun)
     return 0
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from engine.pocket import PACKAGED
 from evals import command, picture, provenance, server
 from evals.agent import score
 from evals.agent.study import PART_WORK, PARTS, AgentStudy, one_correction, units
@@ -29,6 +30,7 @@ from evals.table import target, with_worst
 LEARNING_PARTS = ("tasks", "correction", "lessons", "sequence")  # of other systems' rules
 STEPS = "agent.jsonl"
 MAX_TOKENS = 160
+WORKSHOP = "workshop"  # the packaged weights that call tools
 SWEEP_TASKS = 3
 
 
@@ -36,7 +38,7 @@ SWEEP_TASKS = 3
 class AgentConfig:
     """The arguments of the study."""
 
-    model: str = described(provenance.POCKET, "the model to start, as HEED_MODEL")
+    model: str = described(WORKSHOP, "the model to start, as HEED_MODEL")
     rules: tuple[str, ...] = described(("heed", "continualcode"), "which rules of learning")
     only: tuple[str, ...] = described(PARTS, "which parts to measure")
     seeds: int = described(3, "how often, each time with other files, tasks and words")
@@ -62,7 +64,7 @@ class AgentConfig:
     def rates(self, rule: str) -> tuple[float, ...]:
         """Return the rates to try."""
         found = RULES[rule]
-        return found.rates if self.model == provenance.POCKET else found.real_rates
+        return found.rates if self.model in PACKAGED else found.real_rates
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from engine.pocket import WEIGHTS
+from engine.pocket import WORKSHOP_WEIGHTS
 from engine.pocket.report import Pocket
 from engine.pocket.workshop import session, tasks
 from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
@@ -74,7 +74,7 @@ def share_right(pocket: Pocket, sessions: list[list[tuple[list[ChatMessage], str
 def main(arguments: list[str]) -> int:
     """Run the command line and return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m engine.pocket.workshop.report", description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=WEIGHTS)
+    parser.add_argument("folder", nargs="?", type=Path, default=WORKSHOP_WEIGHTS)
     parser.add_argument("--count", type=int, default=8, help="tasks per form, and per way and place of a wish")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)

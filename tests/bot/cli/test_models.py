@@ -14,6 +14,7 @@ def test_the_list_says_what_each_model_needs_and_how_to_name_others(tmp_path: Pa
     text = "\n".join(said)
     assert "* smollm2: SmolLM2-135M-Instruct" in said
     assert "  pocket: The pocket model" in said
+    assert "  workshop: The pocket model's workshop" in said
     assert "fetched at the first start; licence Apache-2.0" in text
     assert "GB of memory; here; licence Apache-2.0; calibrated" in text
     assert "HEED_MODEL=owner/name" in text
