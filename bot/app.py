@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 EngineFactory = Callable[[EngineConfig, Database], "Engine"]
+DatabaseFactory = Callable[[Settings], Database]
 ChannelFactory = Callable[[Settings, Database], Sequence[Channel]]
 Foreground = Callable[["App"], Awaitable[None]]
 
@@ -61,6 +62,11 @@ def build_engine(config: EngineConfig, database: Database) -> "Engine":
     from engine.engine import Engine
 
     return Engine(config, database)
+
+
+def open_database(settings: Settings) -> Database:
+    """Return the database of a heed that is alone in it. Blocking."""
+    return Database.open(settings.data_dir, settings.database_url)
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,7 @@ class App:
         progress: Progress,
         engine_factory: EngineFactory = build_engine,
         channel_factory: ChannelFactory = switched_on,
+        database_factory: DatabaseFactory = open_database,
     ) -> None:
         self.settings = settings.model_copy(deep=True)
         self._settings_file = SettingsFile(self.settings)
@@ -89,6 +96,7 @@ class App:
         self._progress = progress
         self._engine_factory = engine_factory
         self._channel_factory = channel_factory
+        self._database_factory = database_factory
         self._started_s = time.monotonic()
         self._is_ready = False
 
@@ -129,7 +137,7 @@ class App:
     async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> OpenedParts:
         settings = self.settings
         hide(settings.curriculum.api_key)
-        database = await asyncio.to_thread(Database.open, settings.data_dir, settings.database_url)
+        database = await asyncio.to_thread(self._database_factory, settings)
         stack.push_async_callback(database.close)
         engine = self._engine_factory(config, database)
         stack.push_async_callback(engine.stop)

@@ -191,7 +191,7 @@ class Engine:
         """Return when every update and every probe has ended."""
         await self._scheduler.idle()
 
-    def lesson_progress(self, feedback_id: str) -> LessonProgress | None:
+    async def lesson_progress(self, feedback_id: str) -> LessonProgress | None:
         """Return how far a lesson is, or None if it neither waits nor runs. Of this process only, never stored."""
         known = self._scheduler.place(feedback_id) if self._parts is not None else None
         if known is None:
@@ -249,7 +249,7 @@ class Engine:
             self._rebuilds.drop(user_id)  # no caller waits for ever; the scheduler counts it
             raise
 
-    def pause_consolidation(self, is_paused: bool) -> None:
+    async def pause_consolidation(self, is_paused: bool) -> None:
         """Break off the running consolidation and begin no other, or let them begin again."""
         self._schedule.is_paused = is_paused
         self._scheduler.hold(is_paused)
@@ -384,11 +384,11 @@ class Engine:
             return None
         return teacher_messages(answer.messages, standing, lesson.hindsight)
 
-    def prompt_notes(self, live: Sequence[Note], version: int) -> list[Note]:
+    async def prompt_notes(self, live: Sequence[Note], version: int) -> list[Note]:
         """Return the notes that a person's next answer gets with any question; `version` is their active one."""
         return self._started.generator.notes_in_prompt(live, version) if self._parts else []
 
-    def note_size(self, text: str) -> tuple[int, int]:
+    async def note_size(self, text: str) -> tuple[int, int]:
         """Return the tokens of a note in the prompt, and the most that a note may have. Only once it has started."""
         return self._started.generator.note_size(text)
 

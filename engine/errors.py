@@ -67,6 +67,14 @@ class EngineRestarting(EngineError, ConnectionError):
     retryable = True
 
 
+class EngineGone(EngineRestarting):
+    """An engine of a cluster ended or does not answer; another one has its people."""
+
+
+class ClusterNotInstalled(EngineError, ImportError):
+    """Ray, which runs several engines, is not installed."""
+
+
 class EngineDown(EngineError, RuntimeError):
     """The model process cannot be kept alive."""
 

@@ -42,7 +42,7 @@ class HeedServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.program: tuple[str, ...] = ("bot",)  # the module that is started, and words before `run`
+        self.program: tuple[str, ...] = ("bot", "run")  # the module that is started, and its command
         self._settings = dict(settings or {})
         self._process: asyncio.subprocess.Process | None = None
 
@@ -56,7 +56,7 @@ class HeedServer:
         started_s = time.perf_counter()
         with self._log.open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", *self.program, "run", "--no-terminal",
+                sys.executable, "-m", *self.program, "--no-terminal",
                 stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log, cwd=_ROOT, env=self._environment(),
                 start_new_session=True,  # Ctrl-C is for the measurement, which then ends its heed in order
             )  # fmt: skip

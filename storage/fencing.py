@@ -39,12 +39,15 @@ class Tokens:
         with self._lock:
             return self._tokens.get(name)
 
+    def holds(self, s: Session, name: str) -> bool:
+        """Return True if this process holds a lease now, and until the transaction ends."""
+        row = s.exec(select(Lease).where(Lease.name == name).with_for_update(read=True)).first()
+        return row is not None and row.owner == self.owner and row.token == self.of(name)
+
     def check(self, s: Session, name: str) -> None:
         """Raise LeaseLost unless this process holds a lease now, and until the transaction ends."""
-        token = self.of(name)
-        row = s.exec(select(Lease).where(Lease.name == name).with_for_update(read=True)).first()
-        if token is None or row is None or (row.owner, row.token) != (self.owner, token):
-            raise LeaseLost(f"another process has taken {name}" if row is not None else f"{name} was never taken")
+        if not self.holds(s, name):
+            raise LeaseLost(f"this process does not hold {name}")
 
     def names(self) -> list[str]:
         """Return the names of all leases, in the order in which they were taken."""

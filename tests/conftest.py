@@ -1,6 +1,7 @@
 """Fixtures and hooks of every test: no way out of this machine, Hypothesis, browser, database, a guard on the loop."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import shutil
@@ -34,7 +35,8 @@ settings.register_profile(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --quick."""
+    """Add --quick and --engines."""
+    parser.addoption("--engines", type=int, default=0, help="let the shared heed be a cluster of so many engines")
     parser.addoption("--quick", action="store_true", help="a tenth of Hypothesis' examples and shorter state machines")
 
 
@@ -146,16 +148,22 @@ def chromium_path() -> str:
 
 
 @pytest.fixture(scope="session")
-def one_heed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHeed]:
-    """The heed of `live_heed`, with no settings but its own."""
+def one_heed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHeed]:
+    """The heed of `live_heed`, with no settings but its own: alone, or with --engines a cluster."""
     config_file = tmp_path_factory.mktemp("live") / "heed.toml"
     config_file.touch()
     with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("HEED_")]:
             patch.delenv(name)
-        heed = LiveHeed(config_file)
-        yield heed
-        heed.close()
+        with contextlib.ExitStack() as stack:
+            program, settings = ("bot", "run"), {}
+            if num_engines := request.config.getoption("engines"):
+                server = request.getfixturevalue("postgres")
+                settings = {"HEED_DATABASE_URL": server.url(stack.enter_context(server.database()))}
+                program = ("bot", "cluster", "up", "--engines", str(num_engines))
+            heed = LiveHeed(config_file, program, settings)
+            stack.callback(heed.close)
+            yield heed
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ The Telegram and the Discord it talks to run on a loop in a thread of their own:
 import asyncio
 import signal
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,8 +27,11 @@ T = TypeVar("T")
 class LiveHeed:
     """A `heed run` process that keeps its data when it is started again."""
 
-    def __init__(self, config_file: Path) -> None:
-        """`config_file` is heed's: whatever settings lie about on this machine are not read."""
+    def __init__(self, config_file: Path, program: tuple[str, ...], settings: Mapping[str, str]) -> None:
+        """`config_file` is heed's: whatever settings lie about on this machine are not read.
+
+        `program` is what is started, with `settings` as variables.
+        """
         self._config_file = config_file
         self.telegram = TelegramServer()
         self.discord = DiscordServer()
@@ -37,7 +40,8 @@ class LiveHeed:
         self._thread.start()
         self.run(self.telegram.start())
         self.run(self.discord.start())
-        self._server = HeedServer({"HEED_CONFIG": str(config_file), **self._settings()})
+        self._server = HeedServer({"HEED_CONFIG": str(config_file), **self._settings(), **settings})
+        self._server.program = program
 
     @property
     def url(self) -> str:

@@ -25,6 +25,7 @@ MAY_IMPORT = {
 # A module that is no package is a room of its own.
 FLOORS = {
     "engine": (
+        {"engine.cluster"},
         {"engine.engine", "engine.models"},
         {"engine.parts"},
         {"engine.calibration", "engine.consolidation", "engine.generation", "engine.pocket"},
@@ -86,7 +87,15 @@ FORBIDDEN = {
 }
 # Arrows that run back up, each with its reason: (importing room, imported room).
 MAY_RUN_UP: dict[tuple[str, str], str] = {}
-ENGINE_FACADE = {"engine.engine", "engine.models", "engine.requests", "engine.errors", "engine.config", "engine.pocket"}
+ENGINE_FACADE = {
+    "engine.engine",
+    "engine.models",
+    "engine.requests",
+    "engine.errors",
+    "engine.config",
+    "engine.pocket",
+    "engine.cluster",
+}
 
 PLAIN_STEPS = "bench/training.py"  # as a training script has them, which heed's are held against
 GPU_BENCH = "bench/gpu"  # times a device, also where nothing but PyTorch and Hugging Face is installed
@@ -96,6 +105,7 @@ HOMES = {
     "vllm": ("engine/host", "engine/worker"),
     "peft": ("engine/training", "engine/worker", "engine/pocket", PLAIN_STEPS),
     "transformers": ("engine/training", "engine/worker", "engine/pocket", "engine/sources", PLAIN_STEPS, GPU_BENCH),
+    "ray": ("engine/cluster",),
     "safetensors": ("engine",),
     "tokenizers": ("engine", GPU_BENCH),
     "sqlmodel": ("storage",),
@@ -117,6 +127,7 @@ NEVER_SHIPPED = {"moto", "boto3", "trl", "pytest", "hypothesis", "playwright", "
 
 MAY_TOUCH_ENVIRONMENT = {
     "bot/config.py": "the settings tree",
+    "engine/cluster/cluster.py": "sets what Ray and its processes read, before Ray is imported; reads nothing of ours",
     "engine/host/vllm_settings.py": "sets what vLLM's children read, before vLLM is imported; reads nothing of ours",
     "engine/sources/wheel.py": "hands pip the environment as it is, with a temporary folder of its own",
     "engine/worker/fork.py": "says to vLLM how its worker starts, after vLLM has said otherwise; reads nothing",

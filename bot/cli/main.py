@@ -11,8 +11,8 @@ import importlib
 import json
 import signal
 import sys
-import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
@@ -20,7 +20,7 @@ import typer
 from rich.text import Text
 
 from bot import config
-from bot.cli import backups, calibrate
+from bot.cli import backups, calibrate, cluster, serving
 from bot.cli.agent import command as agent_command
 from bot.cli.client import HeedClient
 from bot.cli.connection import client_of
@@ -32,13 +32,10 @@ from bot.monitoring import logs
 from storage.files import atomic
 
 if TYPE_CHECKING:
-    from bot.app import App
-    from bot.cli.terminal import TerminalChat
+    pass
 
 T = TypeVar("T")
 
-END_HEED = "This ends heed for everybody who talks to it, not only this chat. End it? [y/N]"
-ONCE_MORE = "Press Ctrl-C once more to end heed for everybody."
 FORWARD = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 User = Annotated[str, typer.Option("--user", "-u", help="Which local user this is about.")]
 Url = Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")]
@@ -56,6 +53,7 @@ cli.add_typer(agent_command.commands)
 cli.add_typer(mcp_command.commands)
 cli.add_typer(backups.commands)
 cli.add_typer(calibrate.commands)
+cli.add_typer(cluster.commands, name="cluster")
 keys = typer.Typer(help="API keys: who may call heed over HTTP, what for, and how much a day.", no_args_is_help=True)
 cli.add_typer(keys, name="keys")
 
@@ -281,55 +279,10 @@ def benchmark(context: typer.Context) -> None:
     _forward("bench.run", context.args)
 
 
-async def _run(settings: Settings, *, has_terminal: bool) -> None:
+async def _run(chosen: Settings, *, has_terminal: bool) -> None:
     from bot.app import App
 
-    started_s = time.monotonic()
-    app = App(settings, lambda text: _progress(text, time.monotonic() - started_s))
-    interrupt = _Interrupt(app)
-    interrupt.install()
-    await app.run(interrupt.chat if has_terminal else None)
-
-
-class _Interrupt:
-    """The handler of Ctrl-C and SIGTERM: first ends the answer being written, then heed, then everything at once.
-
-    Beside a terminal chat Ctrl-C ends heed only when it comes twice: heed serves others, too.
-    """
-
-    def __init__(self, app: "App") -> None:
-        self._app = app
-        self._chat: TerminalChat | None = None
-        self._was_told = False  # that Ctrl-C once more ends heed
-        self._task = asyncio.current_task()
-
-    def install(self) -> None:
-        """Take the signals."""
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._end)
-        loop.add_signal_handler(signal.SIGINT, self._interrupt)
-
-    async def chat(self, app: "App") -> None:
-        """Run the terminal chat with the heed of this process."""
-        from bot.cli.terminal import PromptLines, TerminalChat
-
-        keys = app.settings.http.api_keys
-        key = next(iter(keys.values())).get_secret_value() if keys else app.key
-        async with HeedClient(app.url, "" if keys else "local", key) as client:
-            self._chat = TerminalChat(client, console, PromptLines(), END_HEED)
-            await self._chat.run()
-
-    def _interrupt(self) -> None:
-        if self._chat is None or self._was_told:
-            self._end()
-        elif not self._chat.interrupt():
-            self._was_told = True
-            console.print(Text(ONCE_MORE, style="dim"))
-
-    def _end(self) -> None:
-        if self._app.stopping.is_set() and self._task is not None:
-            self._task.cancel()
-        self._app.stop()
+    await serving.serve(partial(App, chosen), has_terminal=has_terminal)
 
 
 async def _chat(connect: Callable[[], HeedClient]) -> None:
@@ -343,10 +296,6 @@ async def _chat(connect: Callable[[], HeedClient]) -> None:
         talk = TerminalChat(client, console, lines)
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
         await talk.run()
-
-
-def _progress(text: str, elapsed_s: float) -> None:
-    console.print(Text(f"[{elapsed_s:5.1f} s] {text}"), soft_wrap=True)
 
 
 def _admin() -> str:

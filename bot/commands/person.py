@@ -123,7 +123,7 @@ async def _feedback(context: CommandContext) -> CommandReply:
 
 async def _note(context: CommandContext) -> CommandReply:
     record = mapping.record(context.command)
-    context.core.lessons.check(record)
+    await context.core.lessons.check(record)
     lesson = await context.core.lessons.teach(await context.person(), record)
     return CommandReply(texts.noted(lesson.outcome, context.argument), lesson)
 

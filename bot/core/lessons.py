@@ -97,7 +97,7 @@ class LearningService:
     async def start(self) -> int:
         """Once the engine has started: take up what an earlier heed left, unless learning was paused."""
         paused = await self._database.read(lambda s: settings.get(s, PAUSED))
-        self._set_paused(bool(paused), by_file=paused == BY_FILE)
+        await self._set_paused(bool(paused), by_file=paused == BY_FILE)
         return 0 if self.is_paused else await self._take_up()
 
     async def pause(self, *, by_file: bool = False) -> None:
@@ -106,19 +106,19 @@ class LearningService:
         A lesson that has begun is finished, a consolidation is broken off and done again later.
         """
         await self._database.write(lambda s: settings.put(s, PAUSED, BY_FILE if by_file else True))
-        self._set_paused(True, by_file=by_file)
+        await self._set_paused(True, by_file=by_file)
 
     async def resume(self) -> int:
         """Learn again, what waited first; returns how many pieces did."""
         await self._database.write(lambda s: settings.remove(s, PAUSED))
-        self._set_paused(False, by_file=False)
+        await self._set_paused(False, by_file=False)
         num_waited = await self._take_up()
         await self.when_resumed()
         return num_waited
 
-    def _set_paused(self, is_paused: bool, *, by_file: bool) -> None:
+    async def _set_paused(self, is_paused: bool, *, by_file: bool) -> None:
         self.is_paused, self.is_paused_by_file = is_paused, by_file
-        self._engine.pause_consolidation(is_paused)
+        await self._engine.pause_consolidation(is_paused)
 
     async def _take_up(self) -> int:
         if not self._is_taken_up:
@@ -167,7 +167,7 @@ class LearningService:
         ended = asyncio.create_task(self.ended(lesson), name="a lesson that is followed")
         try:
             while not ended.done():
-                pause_s = await show(self.progress(lesson.feedback.id))
+                pause_s = await show(await self.progress(lesson.feedback.id))
                 await asyncio.wait({ended}, timeout=pause_s)
             return ended.result()
         finally:
@@ -177,9 +177,9 @@ class LearningService:
         """Return True for a lesson that this process waits for, so that `ended` will return what became of it."""
         return feedback_id in self._tasks
 
-    def progress(self, feedback_id: str) -> LessonProgress | None:
+    async def progress(self, feedback_id: str) -> LessonProgress | None:
         """Return how far a lesson is, or None if it neither waits nor runs."""
-        return self._engine.lesson_progress(feedback_id)
+        return await self._engine.lesson_progress(feedback_id)
 
     async def cancel(self, user_id: str, feedback_id: str) -> LearnOutcome:
         """Stop a lesson of this person, unless it has ended. Return how it ended. Raises FeedbackNotFound."""
@@ -220,12 +220,12 @@ class LearningService:
         answers = completions.first_of_version(s, user_id, version, config.probation_answers)
         return probation.why_worse(answers, feedback.about(s, user_id, answers), config)
 
-    def check(self, record: FeedbackRecord) -> None:
+    async def check(self, record: FeedbackRecord) -> None:
         """Raise InvalidField if the words are too long or no text, or a note takes more than its share of a prompt."""
         check_text(record.text, self._settings.chat.text_limit_chars, "text")
         check_text(record.value, 64, "value")
         if record.kind == FeedbackKind.NOTE and self._engine.is_ready:
-            _check_note(*self._engine.note_size(record.text))
+            _check_note(*await self._engine.note_size(record.text))
 
     async def commit(
         self,
@@ -239,7 +239,7 @@ class LearningService:
 
         Raises CompletionNotFound, IdempotencyConflict or InvalidField; then nothing was stored.
         """
-        self.check(record)
+        await self.check(record)
         wanted = Feedback(
             idempotency_key=idempotency_key or new_id(),
             user_id=user_id,

@@ -51,4 +51,5 @@ class StandingNotes:
 async def standing_notes(engine: "Engine", database: Database, user: User) -> StandingNotes:
     """Return the notes of a person as they are now."""
     live = await database.read(lambda s: notes.live(s, user.id))
-    return StandingNotes(live, frozenset(note.id for note in engine.prompt_notes(live, user.active_version)))
+    in_prompt = await engine.prompt_notes(live, user.active_version)
+    return StandingNotes(live, frozenset(note.id for note in in_prompt))

@@ -54,6 +54,7 @@ class ConsolidationSchedule:
         self._retry_after_s = retry_after_s
         self._asked = Waiters[ConsolidationOutcome]()
         self.is_paused = False
+        self.is_ours: Callable[[str], bool] = lambda _user_id: True  # in a cluster: a person whom this engine teaches
         self.num_failures = 0  # errors seen at these edges, for the metrics
 
     def ask(self, user_id: str) -> "asyncio.Future[ConsolidationOutcome]":
@@ -86,7 +87,7 @@ class ConsolidationSchedule:
         if not config.is_nightly or self.is_paused or not self._is_night() or not self._is_idle():
             return None
         for waiting in await self._database.read(lambda s: signals.waiting(s, config.min_new)):
-            if not await self._against(waiting.user_id, is_asked=False):
+            if self.is_ours(waiting.user_id) and not await self._against(waiting.user_id, is_asked=False):
                 return waiting.user_id
         return None
 
@@ -105,11 +106,14 @@ class ConsolidationSchedule:
             self.drop(user_id)  # no caller waits for ever; the scheduler counts it
             raise
 
-    async def resume(self) -> list[str]:
-        """Ask again for the consolidations that a restart broke off, and return their people; park the others."""
-        again = await self._database.write(_resumed)
-        for user_id in again:
-            self.ask(user_id)
+    async def resume(self, user_id: str | None = None) -> list[str]:
+        """Ask again for the consolidations that a restart broke off, and return their people; park the others.
+
+        Of one person, or of everybody at start.
+        """
+        again = await self._database.write(lambda s: _resumed(s, user_id))
+        for waiting in again:
+            self.ask(waiting)
         return again
 
     async def _against(self, user_id: str, *, is_asked: bool) -> str:
@@ -187,9 +191,9 @@ def _local(at_s: float) -> datetime:
     return datetime.fromtimestamp(at_s, UTC).astimezone()
 
 
-def _resumed(s: Session) -> list[str]:
+def _resumed(s: Session, user_id: str | None) -> list[str]:
     again = []
-    for run in signals.unfinished(s):
+    for run in signals.unfinished(s, user_id):
         if attempts(signals.runs(s, run.user_id)) >= MAX_ATTEMPTS:
             updates.finish(s, run.id, status="parked")
         else:

@@ -18,9 +18,9 @@ from engine.generation.external_answer import Reading
 from engine.generation.stream import AnswerStream
 from engine.host.answer_form import AnswerForm
 from engine.host.tool_calls import call_format
-from engine.prompts import token_bytes
 from engine.prompts.hindsight import with_notes
 from engine.prompts.reasoning import Reasoning
+from engine.prompts.token_bytes import TokenBytes
 from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, Likelihood, ModelSkills
 from engine.samples import notes
 from engine.samples.context import LearningContext
@@ -40,7 +40,7 @@ class Generator:
         self.skills = ModelSkills(
             shows_tools=context.prompts.shows_tools,
             writes_calls=bool(self._call_format),
-            token_bytes=token_bytes.reader(context.host.tokenizer),
+            token_bytes=TokenBytes(context.host.tokenizer),
         )
         self._answered_s = -math.inf  # when the last token of any answer came, by the monotonic clock
 

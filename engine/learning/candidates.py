@@ -148,7 +148,11 @@ def _measurements(trained: Trained, published: Published) -> Measurements:
     )
 
 
-def give_up_unfinished(s: Session) -> None:
-    """Reject the candidates whose update died with an earlier heed: nothing will ever accept them."""
-    for version in versions.unfinished(s):
-        versions.reject(s, version.user_id, version.number)
+def give_up_unfinished(s: Session, user_id: str | None = None) -> None:
+    """Reject the candidates whose update died with an earlier heed: nothing will ever accept them.
+
+    Of one person, or at start of everybody whom no other process of a cluster may be teaching.
+    """
+    for version in versions.unfinished(s, user_id):
+        if versions.has_lease(s, version.user_id):
+            versions.reject(s, version.user_id, version.number)

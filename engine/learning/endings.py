@@ -73,12 +73,15 @@ def _kept(s: Session, row: Feedback, reason: str) -> Feedback:
     return feedback.set_status(s, row.id, FeedbackStatus.KEPT, reason) if stored.status in OPEN else stored
 
 
-def interrupted(s: Session, max_attempts: int) -> list[Feedback]:
-    """At start: end the updates that died with an earlier heed. Return the feedback that waits for one."""
-    updates.fail_interrupted(s)
-    notes.requeue_interrupted(s)
-    feedback.requeue_interrupted(s, max_attempts=max_attempts)
-    return feedback.pending(s)
+def interrupted(s: Session, max_attempts: int, user_id: str | None = None) -> list[Feedback]:
+    """End the updates that died with an earlier heed. Return the feedback that waits for one.
+
+    Of one person, or of everybody at start.
+    """
+    updates.fail_interrupted(s, user_id)
+    notes.requeue_interrupted(s, user_id)
+    feedback.requeue_interrupted(s, max_attempts=max_attempts, user_id=user_id)
+    return feedback.pending(s, user_id)
 
 
 async def park(database: Database, feedback_id: str, reason: str) -> LearnOutcome:

@@ -1,7 +1,8 @@
 """Feedback and how far each piece has come; the order is that of arrival (`seq`).
 
 A piece is stored once however often it is delivered. `training` while an update works on it; after a crash it is
-pending again, and given up when it has been tried too often.
+pending again, and given up when it has been tried too often. In a cluster only the holder of the person's lease says
+how far it has come.
 """
 
 from collections.abc import Collection
@@ -11,6 +12,7 @@ from sqlmodel import Session, col, select
 from storage.conversations import completions
 from storage.errors import FeedbackNotFound, IdempotencyConflict
 from storage.kinds import FeedbackStatus, Scope
+from storage.learning.versions import check_lease
 from storage.tables import Feedback, copy_of
 
 _CONTENT = ("completion_id", "kind", "text", "value", "training")
@@ -79,7 +81,7 @@ def about(s: Session, user_id: str, completion_ids: Collection[str]) -> list[Fee
 
 def begin_training(s: Session, feedback_id: str) -> Feedback:
     """Note that an update starts on it, and count the attempt. Raises FeedbackNotFound."""
-    feedback = get(s, feedback_id)
+    feedback = _own(s, feedback_id)
     feedback.status = FeedbackStatus.TRAINING
     feedback.attempts += 1
     return feedback
@@ -87,7 +89,7 @@ def begin_training(s: Session, feedback_id: str) -> Feedback:
 
 def set_status(s: Session, feedback_id: str, status: FeedbackStatus, reason: str = "") -> Feedback:
     """Note how it ended, with the reason in the person's words. Raises FeedbackNotFound."""
-    feedback = get(s, feedback_id)
+    feedback = _own(s, feedback_id)
     feedback.status = status
     feedback.reason = reason
     return feedback
@@ -95,7 +97,7 @@ def set_status(s: Session, feedback_id: str, status: FeedbackStatus, reason: str
 
 def note_reading(s: Session, feedback_id: str, reading: str, margin: float | None, *, is_unsure: bool) -> None:
     """Note what heed took it for, and how sure it was. Raises FeedbackNotFound."""
-    feedback = get(s, feedback_id)
+    feedback = _own(s, feedback_id)
     feedback.reading, feedback.reading_margin, feedback.is_unsure = reading, margin, is_unsure
 
 
@@ -111,12 +113,24 @@ def note_taken_back(s: Session, feedback_id: str, number: int) -> None:
     get(s, feedback_id).took_back = number
 
 
-def requeue_interrupted(s: Session, *, max_attempts: int) -> list[Feedback]:
-    """At start: what was training when heed died is pending again, or failed after `max_attempts`; oldest first."""
-    query = select(Feedback).where(Feedback.status == FeedbackStatus.TRAINING).order_by(col(Feedback.seq))
-    interrupted = list(s.exec(query))
+def requeue_interrupted(s: Session, *, max_attempts: int, user_id: str | None = None) -> list[Feedback]:
+    """Make pending again what was training when heed died, or failed after `max_attempts`. Return it, oldest first.
+
+    Of one person, or of everybody at start.
+    """
+    query = select(Feedback).where(Feedback.status == FeedbackStatus.TRAINING)
+    if user_id is not None:
+        query = query.where(Feedback.user_id == user_id)
+    interrupted = list(s.exec(query.order_by(col(Feedback.seq))))
     for feedback in interrupted:
         is_last = feedback.attempts >= max_attempts
         feedback.status = FeedbackStatus.FAILED if is_last else FeedbackStatus.PENDING
         feedback.reason = f"interrupted {feedback.attempts} times" if is_last else ""
     return interrupted
+
+
+def _own(s: Session, feedback_id: str) -> Feedback:
+    """Return feedback that this process may change. Raises FeedbackNotFound, LeaseLost."""
+    feedback = get(s, feedback_id)
+    check_lease(s, feedback.user_id)
+    return feedback

@@ -5,6 +5,7 @@ from sqlmodel import Session, col, select
 from storage.errors import FeedbackNotFound, NoteNotFound
 from storage.kinds import NoteState
 from storage.learning import feedback as feedbacks
+from storage.learning.versions import check_lease
 from storage.tables import Note, copy_of
 
 LIVE = (NoteState.IN_PROMPT, NoteState.WHEN_ASKED, NoteState.LEARNING, NoteState.IN_WEIGHTS)
@@ -56,6 +57,7 @@ def set_state(
     note = s.exec(select(Note).where(Note.id == note_id)).first()
     if note is None:
         raise NoteNotFound(f"no note {note_id!r}")
+    check_lease(s, note.user_id)
     note.state = state
     if probe is not None:
         note.probe = probe
@@ -71,9 +73,13 @@ def set_questions(s: Session, note_id: str, questions: list[str]) -> None:
         note.questions = questions
 
 
-def requeue_interrupted(s: Session) -> int:
-    """At start: notes whose update died with heed are plain notes in the prompt again; returns how many."""
-    interrupted = s.exec(select(Note).where(Note.state == NoteState.LEARNING)).all()
+def requeue_interrupted(s: Session, user_id: str | None = None) -> int:
+    """Make notes whose update died with heed plain notes in the prompt again. Return how many.
+
+    Of one person, or of everybody at start.
+    """
+    query = select(Note).where(Note.state == NoteState.LEARNING)
+    interrupted = s.exec(query if user_id is None else query.where(Note.user_id == user_id)).all()
     for note in interrupted:
         note.state = NoteState.IN_PROMPT
     return len(interrupted)

@@ -131,10 +131,12 @@ def waiting(s: Session, min_new: int) -> list[Waiting]:
     return sorted(found, key=lambda w: (w.is_after, w.oldest))
 
 
-def unfinished(s: Session) -> list[UpdateRun]:
-    """At start: the newest consolidation of everybody whose newest one ended neither well nor badly."""
+def unfinished(s: Session, user_id: str | None = None) -> list[UpdateRun]:
+    """Return the newest consolidation of each person, or of one, if it ended neither well nor badly."""
     newest = select(func.max(UpdateRun.seq)).where(UpdateRun.kind == CONSOLIDATION).group_by(col(UpdateRun.user_id))
     query = select(UpdateRun).where(col(UpdateRun.seq).in_(newest), col(UpdateRun.status).not_in(ENDED))
+    if user_id is not None:
+        query = query.where(UpdateRun.user_id == user_id)
     return list(s.exec(query.order_by(col(UpdateRun.seq))))
 
 

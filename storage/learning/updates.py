@@ -6,6 +6,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from storage.errors import UpdateNotFound
+from storage.learning.versions import check_lease
 from storage.tables import UpdateRun, copy_of
 
 _FIXED = {"seq", "id", "user_id", "started_at"}
@@ -16,6 +17,7 @@ TAKEN_BACK = "taken back"  # the status of an update whose lesson made the answe
 
 def start(s: Session, update: UpdateRun) -> UpdateRun:
     """Note that an update begins; returns the stored row, the row given is not touched."""
+    check_lease(s, update.user_id)
     row = copy_of(update)
     s.add(row)
     s.flush()
@@ -33,6 +35,7 @@ def finish(s: Session, update_id: str, **fields: Any) -> UpdateRun:
     update = s.exec(select(UpdateRun).where(UpdateRun.id == update_id)).first()
     if update is None:
         raise UpdateNotFound(f"no update {update_id!r}")
+    check_lease(s, update.user_id)
     for name, value in fields.items():
         setattr(update, name, _finite(value))
     return update
@@ -57,12 +60,14 @@ def cancel(s: Session, feedback_id: str) -> None:
     query = select(UpdateRun).where(UpdateRun.feedback_id == feedback_id, UpdateRun.status == "failed")
     last = s.exec(query.order_by(col(UpdateRun.seq).desc())).first()
     if last is not None:
+        check_lease(s, last.user_id)
         last.status, last.error = CANCELLED, ""
 
 
-def fail_interrupted(s: Session) -> int:
-    """At start: what was running when heed died has failed; returns how many."""
-    interrupted = s.exec(select(UpdateRun).where(UpdateRun.status == "running")).all()
+def fail_interrupted(s: Session, user_id: str | None = None) -> int:
+    """Note that what ran when heed died has failed, of one person, or of everybody at start. Return how many."""
+    query = select(UpdateRun).where(UpdateRun.status == "running")
+    interrupted = s.exec(query if user_id is None else query.where(UpdateRun.user_id == user_id)).all()
     for update in interrupted:
         update.status, update.error = "failed", "interrupted by a restart"
     return len(interrupted)

@@ -59,7 +59,7 @@ def accept(s: Session, user_id: str, number: int, sha256: str, size_bytes: int) 
 
 def reject(s: Session, user_id: str, number: int) -> AdapterVersion:
     """Give up a candidate; the person is served what they were before. Raises VersionNotFound, VersionStateError."""
-    _check_lease(s, user_id)
+    check_lease(s, user_id)
     version = _candidate(s, user_id, number)
     version.state = VersionState.REJECTED
     return version
@@ -159,9 +159,11 @@ def lineage(s: Session, user_id: str) -> Lineage:
     return [(row[0], row[1], row[2]) for row in s.exec(query.order_by(col(AdapterVersion.number).desc()))]
 
 
-def unfinished(s: Session) -> list[AdapterVersion]:
-    """Candidates of everybody, oldest first: at start, those whose update died with heed. Reject them."""
+def unfinished(s: Session, user_id: str | None = None) -> list[AdapterVersion]:
+    """Return candidates of one person, or of everybody, oldest first: at start, their update died with heed."""
     query = select(AdapterVersion).where(AdapterVersion.state == VersionState.CANDIDATE)
+    if user_id is not None:
+        query = query.where(AdapterVersion.user_id == user_id)
     return list(s.exec(query.order_by(col(AdapterVersion.lora_int_id))))
 
 
@@ -177,11 +179,17 @@ def known_paths(s: Session) -> set[str]:
     return set(s.exec(select(AdapterVersion.path).where(col(AdapterVersion.state).not_in(gone))))
 
 
-def _check_lease(s: Session, user_id: str) -> None:
+def check_lease(s: Session, user_id: str) -> None:
     """Raise LeaseLost in a process of a cluster that does not hold the person's lease; one machine has no tokens."""
     tokens: Tokens | None = s.info.get(fencing.KEY)
     if tokens is not None:
         tokens.check(s, fencing.person(user_id))
+
+
+def has_lease(s: Session, user_id: str) -> bool:
+    """Return True where `check_lease` raises nothing."""
+    tokens: Tokens | None = s.info.get(fencing.KEY)
+    return tokens is None or tokens.holds(s, fencing.person(user_id))
 
 
 def _candidate(s: Session, user_id: str, number: int) -> AdapterVersion:
@@ -192,7 +200,7 @@ def _candidate(s: Session, user_id: str, number: int) -> AdapterVersion:
 
 
 def _locked_user(s: Session, user_id: str) -> User:
-    _check_lease(s, user_id)
+    check_lease(s, user_id)
     # FOR UPDATE where the database has it: two processes on one PostgreSQL must not take the same number.
     user = s.get(User, user_id, with_for_update=True)
     if user is None:

@@ -144,12 +144,12 @@ class FakeEngine:
             user.active_version, asdict(request.sampling), GIVEN, 0, 0.0, 0.01,
         )  # fmt: skip
 
-    def prompt_notes(self, live: list[Note], version: int) -> list[Note]:
+    async def prompt_notes(self, live: list[Note], version: int) -> list[Note]:
         """The newest notes that fit, which the weights do not hold."""
         standing = prompt_notes(live, has_adapter=version > 0)
         return fitting(standing, NoteConfig(), MAX_MODEL_LEN)
 
-    def note_size(self, text: str) -> tuple[int, int]:
+    async def note_size(self, text: str) -> tuple[int, int]:
         """Words for tokens."""
         return len(text.split()), prompt_room(NoteConfig(), MAX_MODEL_LEN)
 
@@ -190,7 +190,7 @@ class FakeEngine:
             if not cancelled.done():
                 cancelled.set_result(False)
 
-    def lesson_progress(self, feedback_id: str) -> LessonProgress | None:
+    async def lesson_progress(self, feedback_id: str) -> LessonProgress | None:
         """A lesson is as far as its time; it writes examples first, then trains."""
         if feedback_id not in self._lessons_under_way:
             return None
@@ -233,7 +233,7 @@ class FakeEngine:
         await self._database.write(lambda s: versions.accept(s, user_id, version.number, "00", 1))
         return ConsolidationOutcome("learned", version.number, num_new=0, duration_ms=2000.0, is_rebuild=True)
 
-    def pause_consolidation(self, is_paused: bool) -> None:
+    async def pause_consolidation(self, is_paused: bool) -> None:
         """Nothing runs by itself here."""
         self.is_consolidation_paused = is_paused
 

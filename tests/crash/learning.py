@@ -43,9 +43,9 @@ FEW_STARTS: Points = (
     ("heed", "consolidation"),
     ("model", "correction"),
 )
-HEED = ("bot",)
+HEED = ("bot", "run")
 ARMED = ("tests.crash.armed",)
-CARELESS = (*ARMED, "careless", "0")
+CARELESS = (*ARMED, "careless", "0", "run")
 COMMITS = (8, 60)  # the first ones belong to the start
 BEGINS_WITHIN_S = 60.0  # an update that was asked for; where none does, any moment will do
 GUESSED_S = 3.0  # how long an update takes where none has ended yet
@@ -144,7 +144,7 @@ class Run:
         if what == "itself":
             await self._end()
             with suppress(StartFailed):  # it may die before it has answered once
-                await self._live((*ARMED, when, str(self._random.randint(*COMMITS))))
+                await self._live((*ARMED, when, str(self._random.randint(*COMMITS)), "run"))
                 await self._teach()
             await self._died()
             return

@@ -379,13 +379,13 @@ async def test_a_lesson_under_way_answers_with_its_note(live: Live, monkeypatch:
     learning = asyncio.create_task(live.engine.learn(given.id))
     await asyncio.wait_for(training.wait(), PATIENCE_S)
     assert (await live.result(user_id, "What is paella?")).notes == ["no emoji please"]
-    progress = live.engine.lesson_progress(given.id)
+    progress = await live.engine.lesson_progress(given.id)
     assert progress is not None
     assert (progress.status, progress.phase, progress.place) == ("running", "train", 0)
     assert 0 < progress.share < 1
     may_go_on.set()
     await learning
-    assert live.engine.lesson_progress(given.id) is None
+    assert await live.engine.lesson_progress(given.id) is None
 
 
 async def test_a_cancelled_lesson_leaves_nothing_behind(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

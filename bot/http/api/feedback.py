@@ -38,7 +38,7 @@ async def give(request: web.Request) -> web.Response:
     scope = Scope(body.scope) if body.scope else None
     record = replace(mapping.record(event(body)), scope=scope, context=tuple(body.context))
     training = training_of(core, body.training)
-    core.lessons.check(record)
+    await core.lessons.check(record)
     who = author(request, body.user)
     known = await core.gateway.known(who)
     if record.completion_id is not None:
@@ -57,7 +57,7 @@ async def show(request: web.Request) -> web.Response:
     """Return what became of a piece of feedback, or how far its lesson is (`GET /v1/feedback/{id}`)."""
     core = request.app[CORE]
     user_id, feedback_id = await _person(request), request.match_info["id"]
-    known = core.lessons.progress(feedback_id)  # first: what ends meanwhile is seen to have ended
+    known = await core.lessons.progress(feedback_id)  # first: what ends meanwhile is seen to have ended
     row = await core.database.read(lambda s: feedback.of_person(s, user_id, feedback_id))
     stored = views.feedback(row, await core.lessons.outcome_of(row))
     if row.status not in (FeedbackStatus.PENDING, FeedbackStatus.TRAINING):

@@ -1,7 +1,6 @@
 """bot.cli.main: exit codes, and one line where something is wrong."""
 
 import asyncio
-import io
 import json
 import os
 import socket
@@ -12,18 +11,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
-from rich.console import Console
 from typer.testing import CliRunner
 
 from bot.access import admin_password
-from bot.cli import main, terminal
 from bot.cli.main import cli
-from bot.config import Settings
 from bot.events import Author, Place
 from storage.files.lock import DataDirectoryLock
-from tests.bot.cli.test_terminal import KeyedLines, shown
 from tests.bot.conftest import Heed, StartHeed
-from tests.bot.test_app import model, running, settings
+from tests.bot.test_app import model, settings
 from tests.patience import PATIENCE_S
 
 __all__ = ["model", "settings"]
@@ -105,41 +100,6 @@ def test_without_a_running_heed_it_says_how(monkeypatch: pytest.MonkeyPatch, arg
     done = CliRunner().invoke(cli, arguments)
     assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
     assert "`heed run`" in done.stderr
-
-
-@pytest.fixture
-def screen(monkeypatch: pytest.MonkeyPatch) -> Console:
-    """The terminal that `heed run` writes to."""
-    console = Console(file=io.StringIO(), width=200)
-    monkeypatch.setattr(main, "console", console)
-    return console
-
-
-async def test_the_chat_beside_heed_asks_before_it_ends_heed(
-    settings: Settings, screen: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is everyone's heed: anything but yes goes on."""
-    monkeypatch.setattr(terminal, "PromptLines", lambda: KeyedLines("/quit", "no", "/quit", "y"))
-    async with running(settings) as started:
-        await main._Interrupt(started.app).chat(started.app)
-    assert shown(screen).count(main.END_HEED) == 2
-
-
-async def test_ctrl_c_beside_the_chat_ends_heed_only_twice(
-    settings: Settings, screen: Console, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The first one says what the second one does; without a chat one is enough."""
-    monkeypatch.setattr(terminal, "PromptLines", lambda: KeyedLines("/quit", "y"))
-    async with running(settings) as started:
-        interrupt = main._Interrupt(started.app)
-        await interrupt.chat(started.app)
-        interrupt._interrupt()
-        assert (started.app.stopping.is_set(), main.ONCE_MORE in shown(screen)) == (False, True)
-        interrupt._interrupt()
-        assert started.app.stopping.is_set()
-    async with running(settings) as started:
-        main._Interrupt(started.app)._interrupt()
-        assert started.app.stopping.is_set()
 
 
 async def test_a_chat_works_through_a_pipe(port: str, tmp_path: Path) -> None:

@@ -316,7 +316,7 @@ async def test_pausing_stops_it_and_afterwards_it_is_done(live: Live, pupil: str
     before = (await live.user(pupil)).active_version
     asked = asyncio.create_task(live.engine.consolidate(pupil))
     await has_begun(live, pupil)
-    live.engine.pause_consolidation(True)
+    await live.engine.pause_consolidation(True)
     try:
         await live.engine.settled()
         assert [run.status for run in await runs(live, pupil)] == ["postponed"]
@@ -324,7 +324,7 @@ async def test_pausing_stops_it_and_afterwards_it_is_done(live: Live, pupil: str
         assert await live.database.read(versions.unfinished) == []
         assert (await live.engine.consolidate(pupil)).reason == PAUSED
     finally:
-        live.engine.pause_consolidation(False)
+        await live.engine.pause_consolidation(False)
     assert (await asked).status == "learned"
 
 
@@ -339,7 +339,7 @@ async def test_pausing_while_its_row_is_written_leaves_no_row_that_says_running(
         result = await real(work)
         if not was_paused and any(run.status == "running" for run in await runs(live, pupil)):
             was_paused.append(True)
-            live.engine.pause_consolidation(True)
+            await live.engine.pause_consolidation(True)
             await asyncio.sleep(0.05)
         return result
 
@@ -351,7 +351,7 @@ async def test_pausing_while_its_row_is_written_leaves_no_row_that_says_running(
         assert [run.status for run in await runs(live, pupil)] == ["postponed"]
     finally:
         live.engine._schedule.drop(pupil)
-        live.engine.pause_consolidation(False)
+        await live.engine.pause_consolidation(False)
     assert (await asked).status == "kept"
 
 

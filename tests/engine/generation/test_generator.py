@@ -79,9 +79,9 @@ async def test_notes_in_the_prompt_are_those_of_an_answer(live: Live) -> None:
         await live.teach(answer, f"wish {number}", kind=FeedbackKind.NOTE)
     result = await live.result(user_id, QUESTION)
     standing = await live.notes(user_id)
-    assert [note.text for note in live.engine.prompt_notes(standing, 0)] == result.notes
+    assert [note.text for note in await live.engine.prompt_notes(standing, 0)] == result.notes
     assert 0 < len(result.notes) < 20
-    size, most = live.engine.note_size("wish 1")
+    size, most = await live.engine.note_size("wish 1")
     assert 0 < size == standing[1].num_tokens < most
 
 

@@ -1,0 +1,56 @@
+"""`heed cluster`: one heed with several engines, of which each has some of the people."""
+
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from bot.app import App
+from bot.cli import serving
+from bot.cli.console import guarded, settings
+from bot.config import Settings
+from bot.errors import SettingsError
+from bot.monitoring import logs
+from engine.cluster import cluster
+from storage.database import Database
+from storage.fencing import Tokens
+
+commands = typer.Typer(help="heed with several engines, on PostgreSQL and an object store.", no_args_is_help=True)
+
+GATEWAY = "gateway"
+OBJECTS_FOLDER = "objects"  # below the data directory, where no other object store is set
+NEEDS_SERVER = "A cluster needs HEED_DATABASE_URL=postgresql://..., one database for all of its processes."
+
+
+@commands.callback()
+def group() -> None:
+    """Keep `up` a command of its own."""
+
+
+@commands.command()
+def up(
+    num_engines: Annotated[int, typer.Option("--engines", min=1, help="How many engines to start here.")] = 2,
+    has_terminal: Annotated[
+        bool, typer.Option("--terminal/--no-terminal", help="A chat in this terminal too, where there is one.")
+    ] = True,
+) -> None:
+    """Start heed with several engines on this machine."""
+    chosen = settings()
+    logs.begin(chosen.log_level, chosen.log_format)
+    guarded(_up(chosen, num_engines, has_terminal=has_terminal and sys.stdin.isatty() and sys.stdout.isatty()))
+
+
+async def _up(chosen: Settings, num_engines: int, *, has_terminal: bool) -> None:
+    if not chosen.database_url:
+        raise SettingsError(NEEDS_SERVER)
+    folder = (chosen.data_dir / OBJECTS_FOLDER).resolve()
+    shared = chosen.model_copy(update={"object_store": chosen.object_store or f"file://{folder}"})
+    engine = partial(cluster.engine_with_engines_here, database_url=chosen.database_url, num_engines=num_engines)
+    gateway = partial(App, shared, engine_factory=engine, database_factory=_entered)
+    await serving.serve(gateway, has_terminal=has_terminal)
+
+
+def _entered(chosen: Settings) -> Database:
+    """Enter the cluster's database. A gateway holds no leases, so it changes nothing that needs one. Blocking."""
+    return Database.enter(chosen.database_url or "", GATEWAY, Tokens(GATEWAY))

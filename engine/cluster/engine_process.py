@@ -1,0 +1,123 @@
+"""One engine of a cluster in a process of its own, and the calls that reach it from gateways.
+
+The first question about its state starts it; so a process that Ray started again comes back by itself.
+"""
+
+import asyncio
+import logging
+import os
+import platform
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+from engine.cluster.cluster_engine import ClusterEngine
+from engine.cluster.fleet import EngineIdentity, EngineState
+from engine.cluster.lease_keeper import DURATION_S
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.errors import EngineError
+from engine.requests import Delta, GenerateRequest
+from storage.database import Database
+from storage.errors import StorageError
+from storage.fencing import Tokens
+from storage.tables import new_id
+
+logger = logging.getLogger(__name__)
+
+CALLS = frozenset(name for name in vars(Engine) if not name.startswith("_"))
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """The settings of one engine."""
+
+    name: str
+    config: EngineConfig  # with a data directory of its own
+    database_url: str
+    weight: float = 1.0
+    lease_s: float = DURATION_S
+
+
+class EngineProcess:
+    """The engine and its database."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self._settings = settings
+        self._weight = settings.weight
+        self._stops: dict[str, asyncio.Event] = {}
+        self._starting: asyncio.Task[None] | None = None
+        self._line, self._has_failed = "starting", False
+        self._database: Database | None = None
+        self._engine: ClusterEngine | None = None
+
+    async def state(self) -> EngineState:
+        """Return how it is just now."""
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._start(), name="heed-engine")
+        engine = self._engine
+        if engine is None or not engine.is_ready:
+            return EngineState(False, self._line, self._has_failed, 0.0, 0)
+        return EngineState(True, "ok", False, self._weight, len(engine.leases.people))
+
+    async def identity(self) -> EngineIdentity:
+        """Return who this is; only once it is ready."""
+        engine, model = self._ready, self._ready.calibration.fingerprint
+        how = (engine.config, engine.sampling, engine.skills, engine.learning)
+        return EngineIdentity(version("heed"), model, *how, platform.node(), os.getpid())
+
+    async def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        """Call a method of the engine by its name. Raises what that raises."""
+        if method not in CALLS:
+            raise AttributeError(f"an engine has no method {method!r}")
+        return await getattr(self._ready, method)(*arguments)
+
+    async def generate(self, request: GenerateRequest, stop_id: str) -> AsyncGenerator[Delta, None]:
+        """Stream an answer, until `stop_generating` is called with `stop_id`."""
+        stop = self._stops.setdefault(stop_id, asyncio.Event())
+        try:
+            async for delta in self._ready.generate(replace(request, stop=stop)):
+                yield delta
+        finally:
+            self._stops.pop(stop_id, None)
+
+    async def stop_generating(self, stop_id: str) -> None:
+        """End an answer with what was written; harmless if it has ended."""
+        if stop_id in self._stops:
+            self._stops[stop_id].set()
+
+    async def drain(self) -> None:
+        """Take no new people, and let those go that are here once nothing runs for them."""
+        self._weight = 0.0
+        await self._ready.settled()
+        await self._ready.leases.release()
+
+    async def stop(self) -> None:
+        """End the engine; its people are free at once."""
+        self._weight = 0.0
+        if self._engine is not None:
+            await self._engine.stop()
+        if self._database is not None:
+            await self._database.close()
+
+    @property
+    def _ready(self) -> ClusterEngine:
+        assert self._engine is not None, "the engine is being started"
+        return self._engine
+
+    async def _start(self) -> None:
+        settings = self._settings
+        tokens = Tokens(f"{settings.name}/{new_id()}")  # a process that comes back is another owner
+        try:
+            settings.config.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._database = await asyncio.to_thread(Database.enter, settings.database_url, settings.name, tokens)
+            self._engine = ClusterEngine(settings.config, self._database, tokens, settings.lease_s)
+            await self._engine.start(self._say)
+        except (EngineError, StorageError) as error:  # a named edge: whoever asks how it is reads it
+            logger.exception("%s does not start", settings.name)
+            self._line, self._has_failed = f"does not start: {error}", True
+
+    def _say(self, line: str) -> None:
+        self._line = line
+        logger.info("%s: %s", self._settings.name, line)

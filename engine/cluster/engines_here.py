@@ -1,0 +1,56 @@
+"""The engine of a gateway with all engines on its own machine: they start and end with it."""
+
+import asyncio
+from dataclasses import replace
+
+from engine.cluster import ray_engines
+from engine.cluster.fleet import Fleet
+from engine.cluster.ray_engines import RayEngine
+from engine.cluster.remote_engine import RemoteEngine
+from engine.config import EngineConfig
+from engine.engine import Progress
+from engine.errors import EngineStartError
+from storage.database import Database
+
+ENGINES_FOLDER = "engines"  # below the data directory, a folder for each engine
+LOOK_EVERY_S = 0.5
+
+
+class EnginesHere(RemoteEngine):
+    """See RemoteEngine; `start` raises EngineStartError where an engine does not start."""
+
+    def __init__(
+        self, config: EngineConfig, database: Database, fleet: Fleet, database_url: str, num_engines: int
+    ) -> None:
+        super().__init__(config, database, fleet)
+        self._database_url = database_url
+        self._names = [f"engine-{number}" for number in range(1, num_engines + 1)]
+        self._engines: list[RayEngine] = []
+
+    async def start(self, progress: Progress = lambda _line: None) -> None:
+        """Start every engine, and return once all are ready."""
+        await asyncio.to_thread(ray_engines.begin)
+        for name in self._names:
+            folder = (self.config.data_dir / ENGINES_FOLDER / name).resolve()
+            own = replace(self.config, data_dir=folder)
+            self._engines.append(await asyncio.to_thread(ray_engines.started, name, own, self._database_url))
+        await asyncio.gather(*(_ready(engine, progress) for engine in self._engines))
+        await super().start(progress)
+
+    async def stop(self) -> None:
+        """End the engines, and Ray with them."""
+        await super().stop()
+        await asyncio.gather(*(engine.stop() for engine in self._engines), return_exceptions=True)
+        await asyncio.to_thread(ray_engines.end)
+
+
+async def _ready(engine: RayEngine, progress: Progress) -> None:
+    told = ""
+    while not (state := await engine.state()).is_ready:
+        if state.has_failed:
+            raise EngineStartError(f"{engine.name} {state.line}")
+        if state.line != told:
+            told = state.line
+            progress(f"{engine.name}: {told}")
+        await asyncio.sleep(LOOK_EVERY_S)
+    progress(f"{engine.name} is ready")

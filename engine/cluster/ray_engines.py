@@ -1,0 +1,121 @@
+"""Engines as Ray actors: started by name, found by name, called with a name for what went wrong.
+
+Plain Ray: an actor is one engine's process, detached, so that it outlives the gateway that started it. Ray's ports are
+for the machines of the cluster alone: who reaches them may run anything there.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+
+from engine.cluster.engine_process import EngineProcess, EngineSettings
+from engine.cluster.fleet import EngineHandle, EngineIdentity, EngineState
+from engine.config import EngineConfig
+from engine.errors import EngineGone
+from engine.requests import Delta, GenerateRequest
+from storage.tables import new_id
+
+T = TypeVar("T")
+
+NAMESPACE = "heed"
+OBJECT_STORE_BYTES = 100_000_000  # answers, lessons and adapters are small
+AT_ONCE = 1000  # calls of one engine that may wait or run
+
+
+class RayEngine:
+    """The way to one engine: an EngineHandle."""
+
+    def __init__(self, name: str, actor: Any) -> None:
+        self.name = name
+        self._actor = actor
+
+    async def stop(self) -> None:
+        """End the engine and its process; harmless if it is gone."""
+        with suppress(EngineGone):
+            await _called(self._actor.stop.remote())
+        ray.kill(self._actor)
+
+    async def drain(self) -> None:
+        """See EngineProcess."""
+        await _called(self._actor.drain.remote())
+
+    async def identity(self) -> EngineIdentity:
+        """See EngineHandle."""
+        found: EngineIdentity = await _called(self._actor.identity.remote())
+        return found
+
+    async def state(self) -> EngineState:
+        """See EngineHandle."""
+        found: EngineState = await _called(self._actor.state.remote())
+        return found
+
+    async def call(self, method: str, *arguments: Any) -> Any:
+        """See EngineHandle."""
+        return await _called(self._actor.call.remote(method, arguments))
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
+        """See EngineHandle."""
+        stop_id = new_id()
+        stopping = asyncio.create_task(self._stop_with(request.stop, stop_id))
+        try:
+            async for reference in self._actor.generate.remote(replace(request, stop=None), stop_id):
+                delta: Delta = await _called(reference)
+                yield delta
+        except RayError as error:
+            raise EngineGone(str(error)) from error
+        finally:
+            stopping.cancel()
+
+    async def _stop_with(self, stop: asyncio.Event | None, stop_id: str) -> None:
+        if stop is not None:
+            await stop.wait()
+            await _called(self._actor.stop_generating.remote(stop_id))
+
+
+def begin() -> None:
+    """Start Ray on this machine alone, for the life of this process. Blocking."""
+    ray.init(
+        "local", namespace=NAMESPACE, include_dashboard=False, log_to_driver=False, configure_logging=False,
+        object_store_memory=OBJECT_STORE_BYTES,
+    )  # fmt: skip
+
+
+def end() -> None:
+    """Leave Ray; what was begun here ends with all of its processes. Blocking."""
+    ray.shutdown()
+
+
+def started(name: str, config: EngineConfig, database_url: str) -> RayEngine:
+    """Make an engine's process, again whenever it ends. Blocking. Raises ValueError where one of that name runs."""
+    options = {"name": name, "namespace": NAMESPACE, "lifetime": "detached", "max_concurrency": AT_ONCE}
+    made = ray.remote(EngineProcess).options(num_cpus=0, max_restarts=-1, **options)
+    return RayEngine(name, made.remote(EngineSettings(name, config, database_url)))
+
+
+async def found() -> dict[str, EngineHandle]:
+    """Return every engine of the cluster, by name."""
+    return await asyncio.to_thread(_found)
+
+
+def _found() -> dict[str, EngineHandle]:
+    engines: dict[str, EngineHandle] = {}
+    for actor in ray.util.list_named_actors(all_namespaces=True):
+        if actor["namespace"] == NAMESPACE:
+            with suppress(ValueError):  # it ended meanwhile
+                engines[actor["name"]] = RayEngine(actor["name"], ray.get_actor(actor["name"], NAMESPACE))
+    return engines
+
+
+async def _called(reference: Awaitable[T]) -> T:
+    """Return what a call gave, raise what it raised. Raises EngineGone."""
+    try:
+        return await reference
+    except RayTaskError as error:
+        raise error.cause if isinstance(error.cause, Exception) else error from None
+    except RayActorError as error:
+        raise EngineGone(str(error).splitlines()[0]) from error

@@ -1,0 +1,193 @@
+"""engine.cluster.remote_engine: which engine does what is asked of a gateway."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from engine.cluster import remote_engine
+from engine.cluster.fleet import Fleet
+from engine.cluster.remote_engine import RemoteEngine
+from engine.config import EngineConfig, LearnConfig
+from engine.engine import Engine
+from engine.errors import EngineGone, EngineRestarting, NothingToUndo
+from engine.requests import Delta, GenerateRequest
+from storage.database import Database
+from storage.errors import LeaseHeld
+from tests.engine.cluster.test_fleet import IDENTITY, FakeHandle, fleet_of
+
+REQUEST = GenerateRequest("ana", [{"role": "user", "content": "Hello."}])
+SAID = Delta("Hello", [1], [-0.5])
+
+
+@dataclass
+class Gateway:
+    """A gateway of two engines; `first` is the first one of ana."""
+
+    engine: RemoteEngine
+    fleet: Fleet
+    first: FakeHandle
+    second: FakeHandle
+    names: list[str]
+
+
+@pytest.fixture
+async def gateway(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gateway]:
+    """It does not wait long for anybody."""
+    monkeypatch.setattr(remote_engine, "PAUSE_S", 0.0)
+    monkeypatch.setattr(remote_engine, "MARGIN_S", 0.5)
+    handles = {"one": FakeHandle(), "two": FakeHandle()}
+    fleet = await fleet_of(**handles)
+    names = [known.name for known in fleet.ranked("ana")]
+    engine = RemoteEngine(EngineConfig("m", Path()), cast(Database, None), fleet, lease_s=0.5)
+    await engine.start()
+    yield Gateway(engine, fleet, handles[names[0]], handles[names[1]], names)
+    await engine.stop()
+
+
+async def answer(engine: Engine) -> list[Delta]:
+    """All of an answer to ana."""
+    async with aclosing(engine.generate(REQUEST)) as deltas:
+        return [delta async for delta in deltas]
+
+
+def test_every_call_of_an_engine_is_made_at_one_of_the_cluster() -> None:
+    """But for those which only read rows, or nothing."""
+    here = {"update_log", "teacher_view"}
+    calls = {name for name in vars(Engine) if not name.startswith("_")} - here
+    assert calls <= set(vars(RemoteEngine))
+    for name in calls:
+        own, wanted = vars(RemoteEngine)[name], vars(Engine)[name]
+        if callable(wanted):
+            assert inspect.signature(own).parameters.keys() == inspect.signature(wanted).parameters.keys(), name
+
+
+async def test_a_question_goes_to_the_persons_first_engine(gateway: Gateway) -> None:
+    """The other one hears nothing of it."""
+    gateway.first.answers = [SAID, SAID]
+    assert await answer(gateway.engine) == [SAID, SAID]
+    assert gateway.second.asked == []
+
+
+async def test_a_question_goes_on_to_the_next_engine_where_the_first_is_gone(gateway: Gateway) -> None:
+    """Nobody sees an error, and the one that is gone is asked no more."""
+    gateway.first.answers, gateway.second.answers = [EngineGone("it ended")], [SAID]
+    assert await answer(gateway.engine) == [SAID]
+    assert gateway.fleet.named(gateway.names[0]) is None
+
+
+async def test_an_answer_that_has_begun_is_not_begun_again(gateway: Gateway) -> None:
+    """What was said cannot be taken back: the caller asks again."""
+    gateway.first.answers, gateway.second.answers = [SAID, EngineGone("it ended")], [SAID]
+    with pytest.raises(EngineRestarting):
+        await answer(gateway.engine)
+    assert gateway.second.asked == []
+
+
+async def test_a_lesson_goes_to_the_holder_of_the_lease(gateway: Gateway) -> None:
+    """Wherever that is; the first engine says who has it."""
+    gateway.first.answers, gateway.second.answers = [LeaseHeld("held", f"{gateway.names[1]}/x")], [3]
+    assert await gateway.engine.rollback("ana", 3) == 3
+    assert gateway.second.asked == [("rollback", ("ana", 3))]
+
+
+async def test_a_call_waits_for_the_end_of_a_lease(gateway: Gateway) -> None:
+    """The holder is gone: the first engine is asked until it may."""
+    gone = LeaseHeld("held", "three/x")
+    gateway.first.answers = [gone, gone, 3]
+    assert await gateway.engine.rollback("ana", 3) == 3
+    assert len(gateway.first.asked) == 3
+
+
+async def test_a_lease_that_never_ends_is_said(gateway: Gateway) -> None:
+    """As something to try again."""
+    gateway.first.answers = [LeaseHeld("held", "three/x") for _ in range(100_000)]
+    with pytest.raises(EngineRestarting, match="no engine has this person"):
+        await gateway.engine.rollback("ana", 3)
+
+
+async def test_an_engine_that_goes_during_a_lesson_is_left_for_the_next(gateway: Gateway) -> None:
+    """The next one takes the person over."""
+    gateway.first.answers, gateway.second.answers = [EngineGone("it ended")], [3]
+    assert await gateway.engine.rollback("ana", 3) == 3
+
+
+async def test_what_an_engine_refuses_is_refused(gateway: Gateway) -> None:
+    """Its own error, and no other engine is tried."""
+    gateway.first.answers = [NothingToUndo("nothing")]
+    with pytest.raises(NothingToUndo):
+        await gateway.engine.undo("ana")
+    assert gateway.second.asked == []
+
+
+async def test_a_call_to_a_silent_engine_ends_when_it_is_given_up(gateway: Gateway) -> None:
+    """However long its machine keeps the connection."""
+    never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    async def silent(_method: str, *_arguments: Any) -> Any:
+        return await never
+
+    gateway.first.call = silent  # type: ignore[method-assign]
+    gateway.second.answers = [3]
+    asking = asyncio.create_task(gateway.engine.rollback("ana", 3))
+    await asyncio.sleep(0)
+    gateway.fleet.give_up(gateway.names[0])
+    assert await asyncio.wait_for(asking, 60) == 3
+
+
+async def test_an_answer_of_a_silent_engine_is_the_next_engines(gateway: Gateway) -> None:
+    """A stream of which nothing has come is given up, too."""
+    never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    async def silent(_request: GenerateRequest) -> AsyncIterator[Delta]:
+        yield await never
+
+    gateway.first.generate = silent  # type: ignore[assignment, method-assign]
+    gateway.second.answers = [SAID]
+    asking = asyncio.create_task(answer(gateway.engine))
+    await asyncio.sleep(0)
+    gateway.fleet.give_up(gateway.names[0])
+    assert await asyncio.wait_for(asking, 60) == [SAID]
+
+
+async def test_a_pause_reaches_every_engine(gateway: Gateway) -> None:
+    """One that does not answer keeps the others from nothing."""
+    gateway.first.answers, gateway.second.answers = [EngineGone("it ended")], [None]
+    await gateway.engine.pause_consolidation(is_paused=True)
+    assert gateway.second.asked == [("pause_consolidation", (True,))]
+
+
+async def test_a_gateway_says_which_engines_it_has(gateway: Gateway) -> None:
+    """And what an engine is that is not asked."""
+    gateway.fleet.problems["three"] = "starting"
+    assert gateway.engine.health() == {"one": "ok", "two": "ok", "three": "down: starting"}
+    assert gateway.engine.is_ready
+    for name in ("one", "two"):
+        gateway.fleet.give_up(name)
+    gateway.fleet.problems.clear()
+    assert gateway.engine.health() == {"engines": "down: none is there"}
+    assert not gateway.engine.is_ready
+
+
+async def test_a_gateway_learns_with_the_settings_of_its_engines() -> None:
+    """Those of the model's calibration, which it has not itself."""
+    calibrated = EngineConfig("m", Path("/elsewhere"), learn=LearnConfig(learning_rate=0.5), is_calibrated=True)
+    fleet = await fleet_of(one=FakeHandle(identity=replace(IDENTITY, config=calibrated)))
+    engine = RemoteEngine(EngineConfig("m", Path("/here")), cast(Database, None), fleet)
+    assert (engine.sampling, engine.learning) == (IDENTITY.sampling, IDENTITY.learning)
+    await engine.start()
+    await engine.stop()
+    assert (engine.config.learn.learning_rate, engine.config.is_calibrated) == (0.5, True)
+    assert engine.config.data_dir == Path("/here")
+    assert engine.skills is IDENTITY.skills
+
+
+async def test_a_model_is_calibrated_on_one_machine(gateway: Gateway) -> None:
+    """Said as an error, as is everything when no engine is there."""
+    with pytest.raises(EngineRestarting, match="calibrate"):
+        await gateway.engine.calibrate(lambda _line: None)
