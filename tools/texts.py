@@ -24,7 +24,8 @@ SURFACES: dict[str, tuple[str, ...]] = {  # files or folders
     "Terminal": ("bot/cli/terminal.py", "bot/cli/waiting.py", "bot/cli/client.py"),
     "Command line": (
         "bot/cli/main.py", "bot/cli/doctor.py", "bot/cli/backups.py", "bot/cli/local_admin.py", "bot/cli/models.py",
-        "bot/cli/calibrate.py", "bot/cli/cluster.py", "bot/cli/serving.py", "bot/cli/console.py", "bot/app.py", "bot/config.py",
+        "bot/cli/calibrate.py", "bot/cli/cluster.py", "bot/cli/serving.py", "bot/cli/console.py",
+        "bot/app.py", "bot/config.py",
     ),
     "HTTP": ("bot/http/protocol/messages.py", "bot/http/claas", "bot/http/openai", "bot/access/api_keys.py"),
 }  # fmt: skip
