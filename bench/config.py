@@ -9,8 +9,9 @@ from evals.errors import ArgumentError
 
 PARTS = (
     "start", "intake", "parked", "dashboards", "crowd", "latency", "throughput", "gaps", "http", "training", "memory",
-    "population",
+    "population", "cluster",
 )  # fmt: skip
+DEFAULT_PARTS = tuple(part for part in PARTS if part != "cluster")  # which needs a server's database
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,9 @@ class BenchConfig:
     stored: int = described(10_000, "updates stored there")
     people: int = described(1000, "people with an adapter of their own, of whom all are answered at random")
     seed: int = described(0, "which questions and corrections")
-    only: tuple[str, ...] = described(PARTS, "which parts to measure")
+    only: tuple[str, ...] = described(DEFAULT_PARTS, "which parts to measure")
     model: str = described("", "the model to start, as HEED_MODEL (empty: as heed is set up)")
+    database: str = described("", "an empty PostgreSQL database, postgresql://..., for `cluster`")
     url: str = described("", "a running heed to measure (empty: its own; `start` always starts its own)")
     out: str = described("bench/results", "folder for summary.json")
     check: bool = described(False, "exit with 1 where a figure misses its target")
@@ -55,6 +57,8 @@ class BenchConfig:
         unknown = [part for part in self.only if part not in PARTS]
         if unknown or not self.only:
             raise ArgumentError(f"only wants some of {', '.join(PARTS)}, not {', '.join(unknown) or 'nothing'}")
+        if "cluster" in self.only and not self.database:
+            raise ArgumentError("cluster wants database=postgresql://..., an empty one")
 
     @property
     def measured_model(self) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from bench import (
+    cluster,
     crowd,
     dashboards,
     gaps,
@@ -45,6 +46,7 @@ PARTS: dict[str, ModuleType] = {
     "training": training,
     "memory": memory,
     "population": population,
+    "cluster": cluster,
     "latency": latency,
     "throughput": throughput,
     "gaps": gaps,
@@ -53,7 +55,7 @@ PARTS: dict[str, ModuleType] = {
 
 GPU = "gpu"  # before the arguments: a benchmark of its own (`bench.gpu`)
 # need no running heed
-BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd", "training", "memory", "population")
+BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd", "training", "memory", "population", "cluster")
 
 
 def main(words: Sequence[str]) -> int:

@@ -32,3 +32,7 @@ class CallRefused(EvalError, RuntimeError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class MeasurementFailed(EvalError, RuntimeError):
+    """Something other than what is measured has happened."""

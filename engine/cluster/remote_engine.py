@@ -51,15 +51,15 @@ class RemoteEngine(Engine):
     def __init__(self, config: EngineConfig, database: Database, fleet: Fleet, lease_s: float = DURATION_S) -> None:
         self.config = config
         self._database = database
-        self._fleet = fleet
+        self.fleet = fleet
         self._patience_s = lease_s + MARGIN_S
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
         """Look for engines, and return once one answers."""
-        self._watching = asyncio.create_task(self._fleet.watch(), name="heed-fleet")
+        self._watching = asyncio.create_task(self.fleet.watch(), name="heed-fleet")
         progress("waiting for an engine")
-        await self._fleet.met.wait()
+        await self.fleet.met.wait()
         found = self._identity.config
         self.config = replace(self.config, learn=found.learn, gate=found.gate, is_calibrated=found.is_calibrated)
 
@@ -75,7 +75,7 @@ class RemoteEngine(Engine):
 
     async def settled(self) -> None:
         """Return when every engine has nothing to do."""
-        await asyncio.gather(*(self._at(known, Engine.settled) for known in self._fleet.all()))
+        await asyncio.gather(*(self._at(known, Engine.settled) for known in self.fleet.all()))
 
     async def resume_pending(self) -> int:
         """Return 0: the engines take up what waits."""
@@ -85,7 +85,7 @@ class RemoteEngine(Engine):
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """See Engine. Raises EngineRestarting where the engine goes in the middle of an answer."""
-        for known in self._fleet.ranked(request.user_id):
+        for known in self.fleet.ranked(request.user_id):
             has_begun = False
             try:
                 async with aclosing(self._stream(known, request)) as deltas:
@@ -93,7 +93,7 @@ class RemoteEngine(Engine):
                         has_begun = True
                         yield delta
             except EngineGone as error:
-                self._fleet.give_up(known.name)
+                self.fleet.give_up(known.name)
                 if has_begun:
                     raise EngineRestarting("the engine that answered is gone") from error
             else:
@@ -140,7 +140,7 @@ class RemoteEngine(Engine):
 
     async def lesson_progress(self, feedback_id: str) -> LessonProgress | None:
         """See Engine; None, too, where another engine than the first one has the person."""
-        first = self._fleet.ranked(await self._person_of(feedback_id))[0]
+        first = self.fleet.ranked(await self._person_of(feedback_id))[0]
         return await self._at(first, Engine.lesson_progress, feedback_id)
 
     async def consolidate(self, user_id: str) -> ConsolidationOutcome:
@@ -183,18 +183,18 @@ class RemoteEngine(Engine):
 
     async def pause_consolidation(self, is_paused: bool) -> None:
         """See Engine: every engine's."""
-        everywhere = [self._at(known, Engine.pause_consolidation, is_paused) for known in self._fleet.all()]
+        everywhere = [self._at(known, Engine.pause_consolidation, is_paused) for known in self.fleet.all()]
         await asyncio.gather(*everywhere, return_exceptions=True)
 
     @property
     def is_ready(self) -> bool:
         """True if an engine answers."""
-        return any(known.state.is_ready for known in self._fleet.all())
+        return any(known.state.is_ready for known in self.fleet.all())
 
     @property
     def sampling(self) -> Sampling:
         """See Engine."""
-        return Sampling() if self._fleet.identity is None else self._fleet.identity.sampling
+        return Sampling() if self.fleet.identity is None else self.fleet.identity.sampling
 
     @property
     def skills(self) -> ModelSkills:
@@ -204,31 +204,31 @@ class RemoteEngine(Engine):
     @property
     def learning(self) -> ModelLearning:
         """See Engine."""
-        return ModelLearning() if self._fleet.identity is None else self._fleet.identity.learning
+        return ModelLearning() if self.fleet.identity is None else self.fleet.identity.learning
 
     def health(self) -> dict[str, str]:
         """Engine -> "ok", "starting" or "down: why"."""
-        parts = {known.name: "ok" for known in self._fleet.all()}
-        parts |= {name: f"down: {reason}" for name, reason in self._fleet.problems.items() if name not in parts}
+        parts = {known.name: "ok" for known in self.fleet.all()}
+        parts |= {name: f"down: {reason}" for name, reason in self.fleet.problems.items() if name not in parts}
         return parts or {"engines": "down: none is there"}
 
     # -- ways ----------------------------------------------------------------------------------------------------------
 
     @property
     def _identity(self) -> EngineIdentity:
-        assert self._fleet.identity is not None, "no engine has answered yet"
-        return self._fleet.identity
+        assert self.fleet.identity is not None, "no engine has answered yet"
+        return self.fleet.identity
 
     async def _person_of(self, feedback_id: str) -> str:
         return (await self._database.read(lambda s: feedback.get(s, feedback_id))).user_id
 
     async def _anywhere(self, user_id: str, method: Method[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Call the first engine of a person, or the next where that one is gone."""
-        for known in self._fleet.ranked(user_id):
+        for known in self.fleet.ranked(user_id):
             try:
                 return await self._at(known, method, *arguments, **named)
             except EngineGone:
-                self._fleet.give_up(known.name)
+                self.fleet.give_up(known.name)
         raise EngineRestarting("no engine answers")
 
     async def _by_holder(self, user_id: str, method: Method[P, T], *arguments: P.args, **named: P.kwargs) -> T:
@@ -239,12 +239,12 @@ class RemoteEngine(Engine):
         deadline_s, holder = time.monotonic() + self._patience_s, ""
         while time.monotonic() < deadline_s:
             try:
-                known = self._fleet.named(holder) or self._fleet.ranked(user_id)[0]
+                known = self.fleet.named(holder) or self.fleet.ranked(user_id)[0]
                 return await self._at(known, method, *arguments, **named)
             except LeaseHeld as error:
                 holder = error.owner.partition("/")[0]
             except EngineGone:
-                self._fleet.give_up(known.name)
+                self.fleet.give_up(known.name)
                 holder = ""
             except EngineRestarting:
                 holder = ""

@@ -57,7 +57,7 @@ async def from_each(gateway: Live, user_id: str) -> list[GenerateResult]:
     """The same question to a person's first engine and to the other one, greedily."""
     request = GenerateRequest(user_id, [{"role": "user", "content": UNSEEN}])
     found = []
-    for known in engines(gateway)._fleet.ranked(user_id):
+    for known in engines(gateway).fleet.ranked(user_id):
         results = [delta.result async for delta in known.handle.generate(request) if delta.result is not None]
         found.append(results[0])
     return found
@@ -77,7 +77,7 @@ async def test_a_lesson_shows_at_every_engine_bit_for_bit(gateway: Live) -> None
     first, other = await from_each(gateway, ana)
     assert first.adapter_version == other.adapter_version == 1
     assert first.completion_token_ids == other.completion_token_ids
-    assert await holder(gateway, ana) == engines(gateway)._fleet.ranked(ana)[0].name
+    assert await holder(gateway, ana) == engines(gateway).fleet.ranked(ana)[0].name
 
 
 async def test_what_an_engine_refuses_the_gateway_refuses(gateway: Live) -> None:
@@ -100,7 +100,7 @@ async def test_an_engine_that_is_killed_loses_nothing(gateway: Live) -> None:
     said = await gateway.say(await gateway.ask(ben, QUESTION), "too long, shorter please")
     learning = asyncio.create_task(gateway.engine.learn(said.id))
     await _until_training(gateway, said.id)
-    lost = engines(gateway)._fleet.named(await holder(gateway, ben))
+    lost = engines(gateway).fleet.named(await holder(gateway, ben))
     assert lost is not None
     os.kill(lost.identity.pid, signal.SIGKILL)
     answer = await gateway.result(ben, UNSEEN)
@@ -114,7 +114,7 @@ async def test_an_engine_that_is_killed_loses_nothing(gateway: Live) -> None:
 async def test_an_engine_that_was_killed_comes_back(gateway: Live) -> None:
     """By itself, under its name; it answers as the other one does."""
     async with asyncio.timeout(PATIENCE_S):
-        while len(engines(gateway)._fleet.all()) < 2:  # noqa: ASYNC110  gateways look, too
+        while len(engines(gateway).fleet.all()) < 2:  # noqa: ASYNC110  gateways look, too
             await asyncio.sleep(0.1)
     first, other = await from_each(gateway, await gateway.person())
     assert first.completion_token_ids == other.completion_token_ids
