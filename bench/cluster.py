@@ -164,7 +164,9 @@ async def _death(config: BenchConfig, heed: _Heed, samples: Samples) -> None:
     await _begun(heed, taught)
     died_s = time.perf_counter()
     os.kill(lost.identity.pid, signal.SIGKILL)
-    await learning
+    outcome = await learning
+    if outcome.status != "learned":
+        raise MeasurementFailed(f"the lesson was not learned: {outcome.status} {outcome.reason}")
     samples["lesson_s"].append(time.perf_counter() - died_s)
     await asyncio.sleep(max(0.0, WATCHED_S - (time.perf_counter() - died_s)))
     for task in asking:
@@ -219,7 +221,9 @@ async def _answer(engine: Engine, request: GenerateRequest) -> GenerateResult:
 
 
 def _questions(config: BenchConfig, label: str) -> Iterator[str]:
-    return itertools.cycle(question.text for question in cases.probes(config.seed, config.questions, "cluster", label))
+    return itertools.cycle(
+        question.text for question in cases.corrected(config.seed, config.questions, "cluster", label)
+    )
 
 
 def _request(user_id: str, text: str) -> GenerateRequest:

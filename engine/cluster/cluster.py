@@ -1,7 +1,5 @@
 """A cluster as `bot` has it. Light to import: Ray comes with the first call, and one machine never makes one."""
 
-import os
-import secrets
 from importlib.metadata import version
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -12,13 +10,6 @@ from engine.errors import ClusterNotInstalled
 if TYPE_CHECKING:
     from engine.engine import Engine
     from storage.database import Database
-
-RAY_SETTINGS = {
-    "RAY_AUTH_MODE": "token",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # its ports are on the loopback address, as on those systems
-}
-SECRET_SETTING = "RAY_AUTH_TOKEN"  # noqa: S105  a name; without which no process may call another one
 
 
 def engine_with_engines_here(
@@ -36,9 +27,6 @@ def engine_with_engines_here(
 
 
 def _ray_engines() -> ModuleType:
-    """Import Ray, which reads its settings at that moment. The secret is a new one, unless one was given."""
-    os.environ |= RAY_SETTINGS
-    os.environ.setdefault(SECRET_SETTING, secrets.token_hex(32))
     try:
         from engine.cluster import ray_engines
     except ImportError as error:

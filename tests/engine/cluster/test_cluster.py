@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from engine.cluster import cluster
+from engine.cluster import SECRET_SETTING, cluster
 from engine.cluster.engines_here import EnginesHere
 from engine.config import EngineConfig
 from engine.errors import ClusterNotInstalled
@@ -16,15 +16,24 @@ from storage.database import Database
 from tests.patience import PATIENCE_S
 
 
-def test_a_gateway_gets_an_engine_and_a_secret_for_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A secret that was given is left alone."""
-    monkeypatch.setenv(cluster.SECRET_SETTING, "given")
+def test_a_gateway_gets_an_engine_and_a_secret_for_its_processes() -> None:
+    """Ray is told before it is imported."""
     made = cluster.engine_with_engines_here(
         EngineConfig("m", Path()), cast(Database, None), database_url="postgresql://x/y", num_engines=2
     )
     assert isinstance(made, EnginesHere)
-    assert os.environ[cluster.SECRET_SETTING] == "given"
+    assert len(os.environ[SECRET_SETTING]) >= 32
     assert os.environ["RAY_AUTH_MODE"] == "token"
+
+
+def test_a_secret_that_was_given_is_left_alone() -> None:
+    """An operator may hand it to further processes."""
+    code = f"import os; import engine.cluster; print(os.environ['{SECRET_SETTING}'])"
+    environment = {**os.environ, SECRET_SETTING: "given"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
+    assert done.stdout == "given\n"
 
 
 def test_without_ray_a_cluster_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
