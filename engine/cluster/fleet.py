@@ -18,7 +18,7 @@ from engine.requests import Delta, GenerateRequest, ModelLearning, ModelSkills, 
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
-ANSWER_WITHIN_S = 2.0  # an engine that does not say how it is for so long is gone
+ANSWER_WITHIN_S = 5.0  # an engine that does not say how it is for so long is gone; one that died is known at once
 
 
 @dataclass(frozen=True)
