@@ -7,7 +7,7 @@ row stays when it ends (an erased person's goes with them, and nothing of theirs
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import func, text
 from sqlmodel import Field, Session, SQLModel, col, select, update
 
 from storage.errors import LeaseHeld
@@ -62,6 +62,12 @@ def of(s: Session, name: str) -> Lease | None:
     """Return a lease that has not ended, None if there is none."""
     row = s.get(Lease, name)
     return row if row is not None and row.ends_at > clock_s(s) else None
+
+
+def num_people(s: Session) -> dict[str, int]:
+    """Return how many people's leases each owner holds now."""
+    held = select(Lease.owner, func.count()).where(col(Lease.user_id).is_not(None), Lease.ends_at > clock_s(s))
+    return dict(s.exec(held.group_by(Lease.owner)).all())
 
 
 def clock_s(s: Session) -> float:

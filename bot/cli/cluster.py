@@ -5,27 +5,27 @@ from functools import partial
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from bot.app import App
 from bot.cli import serving
-from bot.cli.console import guarded, settings
+from bot.cli.client import HeedClient
+from bot.cli.connection import client_of
+from bot.cli.console import console, guarded, settings
 from bot.config import Settings
 from bot.errors import SettingsError
 from bot.monitoring import logs
 from engine.cluster import cluster
+from storage import leases
 from storage.database import Database
 from storage.fencing import Tokens
 
 commands = typer.Typer(help="heed with several engines, on PostgreSQL and an object store.", no_args_is_help=True)
 
 GATEWAY = "gateway"
+ENGINE_NAMES = "engine-"  # what the names of a cluster's engines begin with
 OBJECTS_FOLDER = "objects"  # below the data directory, where no other object store is set
 NEEDS_SERVER = "A cluster needs HEED_DATABASE_URL=postgresql://..., one database for all of its processes."
-
-
-@commands.callback()
-def group() -> None:
-    """Keep `up` a command of its own."""
 
 
 @commands.command()
@@ -39,6 +39,32 @@ def up(
     chosen = settings()
     logs.begin(chosen.log_level, chosen.log_format)
     guarded(_up(chosen, num_engines, has_terminal=has_terminal and sys.stdin.isatty() and sys.stdout.isatty()))
+
+
+@commands.command()
+def status(
+    url: Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")] = "",
+) -> None:
+    """Show each engine of the running cluster: how it is, and how many people it has."""
+    for line in guarded(_status(settings(), client_of("local", url))):
+        console.print(Text(line), soft_wrap=True)
+
+
+async def _status(chosen: Settings, connect: Callable[[], HeedClient]) -> list[str]:
+    if not chosen.database_url:
+        raise SettingsError(NEEDS_SERVER)
+    async with connect() as client:
+        parts = (await client.ready())["parts"]
+    database = await asyncio.to_thread(Database.join, chosen.data_dir, chosen.database_url)
+    try:
+        held = await database.read(leases.num_people)
+    finally:
+        await database.close()
+    num_people = Counter[str]()
+    for owner, count in held.items():
+        num_people[owner.partition("/")[0]] += count  # an engine that came back is another owner
+    engines = {name: state for name, state in parts.items() if name.startswith(ENGINE_NAMES)}
+    return [f"{name:<12} {state:<30} {num_people[name]} people" for name, state in sorted(engines.items())]
 
 
 async def _up(chosen: Settings, num_engines: int, *, has_terminal: bool) -> None:

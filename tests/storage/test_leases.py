@@ -55,6 +55,14 @@ def test_a_lease_on_a_person_goes_with_them(store: Store, ana: str) -> None:
     assert store.read(lambda s: leases.of(s, f"person/{ana}")) is None
 
 
+def test_people_are_counted_by_who_has_them(store: Store, ana: str, ben: str) -> None:
+    """Leases that have ended are not counted, nor those that are about no person."""
+    for user_id, owner, duration_s in ((ana, FIRST, 60.0), (ben, SECOND, -1.0)):
+        store.write(lambda s: leases.take(s, f"person/{user_id}", owner, duration_s, user_id))  # noqa: B023
+    store.write(lambda s: leases.take(s, "telegram", SECOND, 60.0))
+    assert store.read(leases.num_people) == {FIRST: 1}
+
+
 def test_the_clock_is_the_database_s(store: Store) -> None:
     """Its seconds grow within one transaction, too."""
     first, second = store.read(lambda s: (leases.clock_s(s), leases.clock_s(s)))
