@@ -1,6 +1,9 @@
 """`heed cluster`: one heed with several engines, of which each has some of the people."""
 
+import asyncio
 import sys
+from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
@@ -22,6 +25,7 @@ from storage.fencing import Tokens
 
 commands = typer.Typer(help="heed with several engines, on PostgreSQL and an object store.", no_args_is_help=True)
 
+Url = Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")]
 GATEWAY = "gateway"
 ENGINE_NAMES = "engine-"  # what the names of a cluster's engines begin with
 OBJECTS_FOLDER = "objects"  # below the data directory, where no other object store is set
@@ -42,9 +46,7 @@ def up(
 
 
 @commands.command()
-def status(
-    url: Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")] = "",
-) -> None:
+def status(url: Url = "") -> None:
     """Show each engine of the running cluster: how it is, and how many people it has."""
     for line in guarded(_status(settings(), client_of("local", url))):
         console.print(Text(line), soft_wrap=True)

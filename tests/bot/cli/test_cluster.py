@@ -3,6 +3,7 @@
 A whole cluster behind the command line: `make test ARGS="--engines 2 tests/bot/test_end_to_end.py"`.
 """
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,12 @@ from typer.testing import CliRunner
 
 from bot.cli import cluster, serving
 from bot.cli.main import cli
+from bot.config import Settings
+from storage import leases
+from storage.database import Database
+from storage.fencing import Tokens
+from storage.people import people
+from tests.storage.postgres_server import PostgresServer
 
 
 @pytest.fixture(autouse=True)
@@ -20,12 +27,45 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
-def test_a_cluster_needs_a_servers_database(data_dir: Path) -> None:
+@pytest.mark.parametrize("command", ["up", "status"])
+def test_a_cluster_needs_a_servers_database(data_dir: Path, command: str) -> None:
     """SQLite's file has one writer; nothing is made."""
-    done = CliRunner().invoke(cli, ["cluster", "up"])
+    done = CliRunner().invoke(cli, ["cluster", command])
     assert done.exit_code == 2
     assert "HEED_DATABASE_URL" in done.stderr
     assert not data_dir.exists()
+
+
+class FakeClient:
+    """A client of a heed with two engines."""
+
+    async def __aenter__(self) -> "FakeClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is open."""
+
+    async def ready(self) -> dict[str, Any]:
+        """As /readyz says it."""
+        return {"parts": {"storage": "ok", "engine-2": "down: starting", "engine-1": "ok"}}
+
+
+async def test_the_status_names_each_engine_and_how_many_people_it_has(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Also of an engine that came back under its name: its leases of before have not ended yet."""
+    with postgres.database() as name:
+        database = await asyncio.to_thread(Database.enter, postgres.url(name), "engine-1", Tokens("engine-1/b"))
+        for number, owner in enumerate(("engine-1/a", "engine-1/b", "engine-1/b")):
+            user = await database.write(lambda s: people.resolve(s, "http", f"ana{number}"))  # noqa: B023
+            await database.write(lambda s: leases.take(s, f"person/{user.id}", owner, 60.0, user.id))  # noqa: B023
+        chosen = Settings(data_dir=tmp_path, database_url=postgres.url(name))
+        said = await cluster._status(chosen, FakeClient)  # type: ignore[arg-type]
+        await database.close()
+    assert [line.split() for line in said] == [
+        ["engine-1", "ok", "3", "people"],
+        ["engine-2", "down:", "starting", "0", "people"],
+    ]
 
 
 @pytest.mark.parametrize("given", ["", "s3://bucket/heed"])
