@@ -112,16 +112,17 @@ async def _running(config: BenchConfig) -> AsyncIterator[_Heed]:
     assert isinstance(engine, EnginesHere)
     try:
         await engine.start()
-        names = [f"bench-cluster-{secrets.token_hex(3)}" for _ in range(PEOPLE)]
-        users = [
-            await database.write(lambda s, name=name: people.resolve(s, "http", name, is_learning=True))
-            for name in names
-        ]  # type: ignore[misc]
-        yield _Heed(engine, database, [user.id for user in users])
+        users = [await _new_person(database) for _ in range(PEOPLE)]
+        yield _Heed(engine, database, users)
     finally:
         await engine.stop()
         await database.close()
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _new_person(database: Database) -> str:
+    name = f"bench-cluster-{secrets.token_hex(3)}"
+    return (await database.write(lambda s: people.resolve(s, "http", name, is_learning=True))).id
 
 
 async def _way(config: BenchConfig, heed: _Heed, samples: Samples) -> None:

@@ -107,6 +107,7 @@ HOMES = {
     "transformers": ("engine/training", "engine/worker", "engine/pocket", "engine/sources", PLAIN_STEPS, GPU_BENCH),
     "ray": ("engine/cluster",),
     "safetensors": ("engine",),
+    "simpy": ("bench",),
     "tokenizers": ("engine", GPU_BENCH),
     "sqlmodel": ("storage",),
     "sqlalchemy": ("storage",),
