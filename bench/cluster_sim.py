@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.cluster_model import Assumptions, ClusterModel, SimulatedOutcome, engines_for
-from evals import command
+from evals import command, provenance
 from evals.arguments import described
 from evals.config import require_range
 from evals.errors import ArgumentError
@@ -79,13 +79,14 @@ def main(words: Sequence[str]) -> int:
 
 async def simulate(config: SimConfig, console: Console) -> int:
     """Simulate each number of engines, print and write; return the exit code."""
-    rows = []
+    rows, before = [], provenance.machine()
     for count in config.counts:
         outcome = await asyncio.to_thread(ClusterModel(config.assumed, count, config.seed).run, config.minutes * 60)
         rows.append(figures(config, count, outcome))
         console.print(f"{count} engines: {len(outcome.latencies)} answers", style="dim")
-    told = {"config": asdict(config), "assumed": asdict(config.assumed), "rows": rows}
-    command.write_json(Path(config.out) / "cluster-sim.json", told)
+    made = provenance.made("python -m bench.cluster_sim", config, provenance.POCKET, before, runs_heed=False)
+    made["weights_sha256"] = None  # no model runs
+    command.write_json(Path(config.out) / "cluster-sim.json", made | {"assumed": asdict(config.assumed), "rows": rows})
     console.print(table(rows))
     return 0
 
