@@ -22,13 +22,14 @@ WORDS = lines(_HERE / "values.txt")
 HELD_OUT_WORDS = "violet bronze lisbon eager marble tuesday mango hollow".split()
 SUFFIXES = ("ini", "cfg", "txt", "conf")
 
+_PIECES = lines(_HERE / "pieces.txt")  # of letters, as the tokenizer cuts words: each is to be copied somewhere
 _ONSETS = "b c d f g h j k l m n p r s t v w z br cl dr gr pl st tr".split()
 _CODAS = ("", "", "", "n", "r", "l", "s", "t", "k", "m")
 
 
 def invented(rng: random.Random) -> str:
     """Make up a lowercase word, never one that is held out."""
-    word = rng.choice((_syllables, _said, _spliced))(rng)
+    word = rng.choice((_syllables, _said, _spliced, _joined))(rng)
     held_out = (*HELD_OUT_STEMS, *HELD_OUT_KEYS, *HELD_OUT_WORDS)
     return "bado" if word in held_out else word
 
@@ -47,6 +48,10 @@ def _spliced(rng: random.Random) -> str:
     """Put the begin of one word before the end of another."""
     one, other = _said(rng), _said(rng)
     return one[: rng.randint(1, len(one))] + other[rng.randint(0, len(other) - 1) :]
+
+
+def _joined(rng: random.Random) -> str:
+    return "".join(rng.choices(_PIECES, k=rng.randint(1, 3)))
 
 
 @cache

@@ -26,9 +26,9 @@ TOOLS = (
 )
 DIFFERENCE = "In this call of {tool}: {name} must be {new}, not {old}."
 _WEIGHTS = dict.fromkeys(FORMS, 1.0) | {
-    "change": 2.5, "set": 1.5, "add": 1.8, "rename": 1.5, "remove": 1.5, "everywhere": 2.0, "run": 1.3,
+    "change": 2.5, "set": 1.5, "add": 1.8, "rename": 2.0, "remove": 1.5, "everywhere": 2.0, "run": 1.3,
 }  # fmt: skip
-_RARE = {"reads": 4.0, "spares_tests": 4.0, "by_lines": 2.0}  # ways that few tasks show are asked for more often there
+_RARE = {"reads": 4.0, "spares_tests": 4.0, "by_lines": 3.0}  # ways that few tasks show are asked for more often there
 _CALL_END = "}\n</tool_call>"
 _YES = ("yes", "yes, please", "go ahead", "ok", "sure", "do it", "yes, run it")
 _NO = ("no", "no, do not", "better not", "no, leave it", "not now")
