@@ -53,6 +53,10 @@ class ClusterEngine(Engine):
         """Take up nothing: what waits for a person is taken up with their lease."""
         return 0
 
+    async def take_up(self, user_id: str) -> None:
+        """Have a person's lease, and with it what waits for them."""
+        await self.leases.hold(user_id)
+
     # -- calls about one person ----------------------------------------------------------------------------------------
 
     async def learn(self, feedback_id: str) -> LearnOutcome:

@@ -26,7 +26,7 @@ from storage.tables import new_id
 
 logger = logging.getLogger(__name__)
 
-CALLS = frozenset(name for name in vars(Engine) if not name.startswith("_"))
+CALLS = frozenset(name for name in vars(Engine) if not name.startswith("_")) | {ClusterEngine.take_up.__name__}
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ where another one holds it, that one is asked, and where that one is gone, the c
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -14,11 +15,12 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from engine.adapters.zip_format import AdapterPackage
+from engine.cluster.cluster_engine import ClusterEngine
 from engine.cluster.fleet import EngineIdentity, Fleet, Known
 from engine.cluster.lease_keeper import DURATION_S
 from engine.config import EngineConfig
 from engine.engine import Engine, Progress
-from engine.errors import EngineGone, EngineRestarting
+from engine.errors import EngineError, EngineGone, EngineRestarting
 from engine.requests import (
     ConsolidationOutcome,
     Delta,
@@ -33,9 +35,11 @@ from engine.requests import (
     UndoResult,
 )
 from storage.database import Database
-from storage.errors import LeaseHeld
+from storage.errors import LeaseHeld, StorageError
 from storage.learning import feedback
 from storage.tables import Feedback, Note
+
+logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,6 +58,7 @@ class RemoteEngine(Engine):
         self.fleet = fleet
         self._patience_s = lease_s + MARGIN_S
         self._watching: asyncio.Task[None] | None = None
+        self._taking_up: set[asyncio.Task[None]] = set()
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
         """Look for engines, and return once one answers."""
@@ -65,9 +70,10 @@ class RemoteEngine(Engine):
 
     async def stop(self) -> None:
         """End the looking; the engines go on."""
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        ending = {*self._taking_up, *([] if self._watching is None else [self._watching])}
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
 
     async def calibrate(self, progress: Progress) -> Path:
         """Raise EngineRestarting: a model is calibrated on one machine."""
@@ -78,8 +84,22 @@ class RemoteEngine(Engine):
         await asyncio.gather(*(self._at(known, Engine.settled) for known in self.fleet.all()))
 
     async def resume_pending(self) -> int:
-        """Return 0: the engines take up what waits."""
-        return 0
+        """Have engines take up the people for whom something waits, and return how many there are.
+
+        Those whose engine is gone wait for the end of its lease meanwhile.
+        """
+        waiting = await self._database.read(feedback.people_waiting)
+        for user_id in waiting:
+            task = asyncio.create_task(self._wait_to_take_up(user_id), name="a person's waiting lessons")
+            self._taking_up.add(task)
+            task.add_done_callback(self._taking_up.discard)
+        return len(waiting)
+
+    async def _wait_to_take_up(self, user_id: str) -> None:
+        try:
+            await self._by_holder(user_id, ClusterEngine.take_up, user_id)
+        except (EngineError, StorageError) as error:  # a named edge: their next lesson takes up the others
+            logger.warning("a person's waiting lessons are not taken up: %s", error)
 
     # -- any engine ----------------------------------------------------------------------------------------------------
 

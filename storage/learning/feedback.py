@@ -67,6 +67,12 @@ def pending(s: Session, user_id: str | None = None) -> list[Feedback]:
     return list(s.exec(query.order_by(col(Feedback.seq))))
 
 
+def people_waiting(s: Session) -> list[str]:
+    """Return the people whose feedback waits or was being learned: in a cluster, whom an engine has to take up."""
+    is_open = col(Feedback.status).in_((FeedbackStatus.PENDING, FeedbackStatus.TRAINING))
+    return list(s.exec(select(Feedback.user_id).where(is_open).distinct().order_by(Feedback.user_id)))
+
+
 def history(s: Session, user_id: str, limit: int) -> list[Feedback]:
     """Return the person's newest feedback, newest first."""
     query = select(Feedback).where(Feedback.user_id == user_id)

@@ -37,6 +37,7 @@ WITHOUT_PERSON = {
     "feedback.set_scope": "as feedback.get",
     "updates.cancel": "as feedback.get",
     "feedback.pending": "the scheduler's queue, or one person's",
+    "feedback.people_waiting": "sweep at a gateway's start",
     "feedback.requeue_interrupted": "sweep at start",
     "notes.add": "the row names its person",
     "notes.set_state": "by our own random id, from notes.live of that person",

@@ -109,6 +109,13 @@ async def test_an_erased_person_is_nobodys(cluster: Cluster, monkeypatch: pytest
     assert await cluster.databases[1].read(lambda s: leases.of(s, fencing.person(ana))) is None
 
 
+async def test_a_person_is_taken_up_with_their_lease(cluster: Cluster) -> None:
+    """As a gateway asks when it starts."""
+    ana = await person(cluster)
+    await cluster.engines[1].take_up(ana)
+    assert cluster.engines[1].leases.people == {ana}
+
+
 async def test_nothing_is_taken_up_before_a_person_comes(cluster: Cluster) -> None:
     """What waits belongs to whoever has the person's lease."""
     assert await cluster.engines[0].resume_pending() == 0

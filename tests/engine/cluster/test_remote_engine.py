@@ -18,7 +18,8 @@ from engine.engine import Engine
 from engine.errors import EngineGone, EngineRestarting, NothingToUndo
 from engine.requests import Delta, GenerateRequest
 from storage.database import Database
-from storage.errors import LeaseHeld
+from storage.errors import LeaseHeld, StorageError
+from storage.learning import feedback
 from tests.engine.cluster.test_fleet import IDENTITY, FakeHandle, fleet_of
 
 REQUEST = GenerateRequest("ana", [{"role": "user", "content": "Hello."}])
@@ -153,6 +154,33 @@ async def test_an_answer_of_a_silent_engine_is_the_next_engines(gateway: Gateway
     await asyncio.sleep(0)
     gateway.fleet.give_up(gateway.names[0])
     assert await asyncio.wait_for(asking, 60) == [SAID]
+
+
+class WaitingPeople:
+    """A database in which something waits for ana."""
+
+    async def read(self, work: Any) -> list[str]:
+        """The one question that is asked."""
+        assert work is feedback.people_waiting
+        return ["ana"]
+
+
+async def test_what_waits_is_taken_up_once_the_lease_of_a_lost_engine_has_ended(gateway: Gateway) -> None:
+    """A whole cluster was ended in the middle of lessons; nobody has to say anything."""
+    gateway.engine._database = cast(Database, WaitingPeople())
+    gateway.first.answers = [LeaseHeld("held", "three/x"), None]
+    assert await gateway.engine.resume_pending() == 1
+    await asyncio.gather(*gateway.engine._taking_up)
+    assert gateway.first.asked == [("take_up", ("ana",))] * 2
+
+
+async def test_what_cannot_be_taken_up_is_written_down(gateway: Gateway, caplog: pytest.LogCaptureFixture) -> None:
+    """Their next lesson takes it up."""
+    gateway.engine._database = cast(Database, WaitingPeople())
+    gateway.first.answers = [StorageError("the database is away")]
+    assert await gateway.engine.resume_pending() == 1
+    await asyncio.gather(*gateway.engine._taking_up)
+    assert "are not taken up" in caplog.text
 
 
 async def test_a_pause_reaches_every_engine(gateway: Gateway) -> None:

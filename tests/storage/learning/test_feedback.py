@@ -118,6 +118,25 @@ def test_requeueing_leaves_the_rest_alone(store: Store, ana: str) -> None:
     assert store.read(lambda s: feedback.get(s, item.id)).reason == "gate"
 
 
+def test_people_wait_whose_feedback_has_not_ended(store: Store, ana: str, ben: str) -> None:
+    """Each once, whether it waits or was being learned; what a person took back or learned calls for no one."""
+    begun, _waiting, ended = _give(store, ana), _give(store, ana), _give(store, ben)
+    store.write(lambda s: feedback.begin_training(s, begun.id))
+    store.write(lambda s: feedback.set_status(s, ended.id, FeedbackStatus.LEARNED))
+    assert store.read(feedback.people_waiting) == [ana]
+
+
+def test_one_persons_interrupted_feedback_waits_again(store: Store, ana: str, ben: str) -> None:
+    """In a cluster another's may be in training just now."""
+    items = [_give(store, user_id) for user_id in (ana, ben)]
+    for item in items:
+        store.write(lambda s: feedback.begin_training(s, item.id))  # noqa: B023
+    taken = store.write(lambda s: feedback.requeue_interrupted(s, max_attempts=3, user_id=ana))
+    assert [item.user_id for item in taken] == [ana]
+    assert [item.user_id for item in store.read(lambda s: feedback.pending(s, ana))] == [ana]
+    assert store.read(lambda s: feedback.pending(s, ben)) == []
+
+
 def test_unknown_feedback_is_named(store: Store) -> None:
     """Every call by id says which id is unknown."""
     for call in (feedback.get, feedback.begin_training, lambda s, i: feedback.set_status(s, i, FeedbackStatus.KEPT)):
