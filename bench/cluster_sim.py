@@ -85,7 +85,8 @@ async def simulate(config: SimConfig, console: Console) -> int:
         rows.append(figures(config, count, outcome))
         console.print(f"{count} engines: {len(outcome.latencies)} answers", style="dim")
     made = provenance.made("python -m bench.cluster_sim", config, provenance.POCKET, before, runs_heed=False)
-    command.write_json(Path(config.out) / "cluster-sim.json", made | {"assumed": asdict(config.assumed), "rows": rows})
+    told = {"assumed": asdict(config.assumed), "simulated": rows}
+    command.write_json(Path(config.out) / "cluster-sim.json", made | told)
     console.print(table(rows))
     return 0
 

@@ -1,6 +1,7 @@
 """The engine of a gateway with all engines on its own machine: they start and end with it."""
 
 import asyncio
+import tempfile
 from dataclasses import replace
 
 from engine.cluster import ray_engines
@@ -26,10 +27,16 @@ class EnginesHere(RemoteEngine):
         self._database_url = database_url
         self._names = [f"engine-{number}" for number in range(1, num_engines + 1)]
         self._engines: list[RayEngine] = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = (
+            None  # Ray's, for our eyes only; its paths have to be short
+        )
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
         """Start every engine, and return once all are ready."""
-        await asyncio.to_thread(ray_engines.begin)
+        self._folder = await asyncio.to_thread(
+            tempfile.TemporaryDirectory, prefix="heed-ray-", ignore_cleanup_errors=True
+        )
+        await asyncio.to_thread(ray_engines.begin, self._folder.name)
         for name in self._names:
             folder = (self.config.data_dir / ENGINES_FOLDER / name).resolve()
             own = replace(self.config, data_dir=folder)
@@ -42,6 +49,8 @@ class EnginesHere(RemoteEngine):
         await super().stop()
         await asyncio.gather(*(engine.stop() for engine in self._engines), return_exceptions=True)
         await asyncio.to_thread(ray_engines.end)
+        if self._folder is not None:
+            await asyncio.to_thread(self._folder.cleanup)
 
 
 async def _ready(engine: RayEngine, progress: Progress) -> None:

@@ -77,11 +77,11 @@ class RayEngine:
             await _called(self._actor.stop_generating.remote(stop_id))
 
 
-def begin() -> None:
-    """Start Ray on this machine alone, for the life of this process. Blocking."""
+def begin(folder: str) -> None:
+    """Start Ray on this machine alone, for the life of this process, with its logs in a folder. Blocking."""
     ray.init(
         "local", namespace=NAMESPACE, include_dashboard=False, log_to_driver=False, configure_logging=False,
-        object_store_memory=OBJECT_STORE_BYTES,
+        object_store_memory=OBJECT_STORE_BYTES, _temp_dir=folder,
     )  # fmt: skip
 
 

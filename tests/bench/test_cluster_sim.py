@@ -13,10 +13,10 @@ def test_each_number_of_engines_has_a_row(tmp_path: Path, capsys: pytest.Capture
     """In the table and in the file, with what was assumed."""
     assert main(["people=5000", "engines=1,2,auto", "minutes=2", "messages_a_day=50", f"out={tmp_path}"]) == 0
     told = json.loads((tmp_path / "cluster-sim.json").read_text())
-    assert [row["engines"] for row in told["rows"]] == [1, 2]
+    assert [row["engines"] for row in told["simulated"]] == [1, 2]
     assert told["assumed"]["messages_a_day"] == 50
-    assert all(row["answers_a_second"] > 0 and row["busiest"] >= 1 for row in told["rows"])
-    assert told["rows"][1]["month_a_person"] == pytest.approx(2 * told["rows"][0]["month_a_person"])
+    assert all(row["answers_a_second"] > 0 and row["busiest"] >= 1 for row in told["simulated"])
+    assert told["simulated"][1]["month_a_person"] == pytest.approx(2 * told["simulated"][0]["month_a_person"])
     assert "A cluster, simulated" in capsys.readouterr().out
 
 

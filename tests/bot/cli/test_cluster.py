@@ -24,6 +24,7 @@ from tests.storage.postgres_server import PostgresServer
 def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The data directory of the settings."""
     monkeypatch.setenv("HEED_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr(cluster.logs, "begin", lambda *_: None)  # it would log to a stream that is closed afterwards
     return tmp_path / "data"
 
 

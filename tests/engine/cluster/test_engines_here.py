@@ -45,6 +45,9 @@ async def gateway(
         finally:
             await engine.stop()
             await database.close()
+        assert isinstance(engine, EnginesHere)
+        assert engine._folder is not None
+        assert not Path(engine._folder.name).exists()  # noqa: ASYNC240  Ray's logs are gone with it
 
 
 def engines(gateway: Live) -> EnginesHere:
