@@ -12,6 +12,7 @@ from pathlib import Path
 
 from engine.pocket.hints import HINTS
 from engine.pocket.listed import lines
+from engine.pocket.subjects import HELD_OUT_SUBJECTS
 
 _HERE = Path(__file__).parent
 STEMS = lines(_HERE / "stems.txt")
@@ -22,6 +23,7 @@ WORDS = lines(_HERE / "values.txt")
 HELD_OUT_WORDS = "violet bronze lisbon eager marble tuesday mango hollow".split()
 SUFFIXES = ("ini", "cfg", "txt", "conf")
 
+_SUBJECTS = {word for subject in HELD_OUT_SUBJECTS for word in subject.name.lower().split()}  # of chats
 _PIECES = lines(_HERE / "pieces.txt")  # of letters, as the tokenizer cuts words: each is to be copied somewhere
 _ONSETS = "b c d f g h j k l m n p r s t v w z br cl dr gr pl st tr".split()
 _CODAS = ("", "", "", "n", "r", "l", "s", "t", "k", "m")
@@ -30,7 +32,7 @@ _CODAS = ("", "", "", "n", "r", "l", "s", "t", "k", "m")
 def invented(rng: random.Random) -> str:
     """Make up a lowercase word, never one that is held out."""
     word = rng.choice((_syllables, _said, _spliced, _joined))(rng)
-    held_out = (*HELD_OUT_STEMS, *HELD_OUT_KEYS, *HELD_OUT_WORDS)
+    held_out = (*HELD_OUT_STEMS, *HELD_OUT_KEYS, *HELD_OUT_WORDS, *_SUBJECTS)
     return "bado" if word in held_out else word
 
 

@@ -115,7 +115,8 @@ def test_some_begin_in_a_style_that_is_wished_away() -> None:
     """The first answer is read and not learned; the second is about the same subject, in another style."""
     rng = random.Random(7)
     samples = [sample_conversation(rng) for _ in range(400)]
-    restored = [s for s in samples if len(s.turns) > 1 and s.turns[1].begun and not s.turns[1].content]
+    # one exchange alone may be begun to its very end by its hint of an earlier answer
+    restored = [s for s in samples if len(s.turns) > 2 and s.turns[1].begun and not s.turns[1].content]
     assert 0.08 < len(restored) / len(samples) < 0.24
     assert all([t.role for t in sample.turns] == ["user", "assistant"] * 2 for sample in restored)
     changed = [s for s in restored if s.turns[1].begun != s.turns[3].begun + s.turns[3].content]
