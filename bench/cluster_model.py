@@ -41,7 +41,6 @@ class Assumptions:
     load_s: float = 0.02  # from the disk
     fetch_s: float = 0.15  # from the object store
     adapter_mb: float = 4.0
-    lease_s: float = 10.0
     engine_hour: float = 2.5  # what an engine costs
 
 
