@@ -13,13 +13,13 @@ import signal
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.config import BenchConfig
-from bench.figures import Row, row
+from bench.figures import Row, p99, row
 from engine.cluster import cluster
 from engine.cluster.engines_here import EnginesHere
 from engine.cluster.fleet import Known
@@ -75,7 +75,7 @@ def rows(samples: Samples) -> list[Row]:
     """Return the rows of the table."""
     ratios = [both / one for one, both in zip(samples["one_s"], samples["both_s"], strict=True)]
     return [
-        Row("way to an engine and back, 99th percentile", "ms", _p99(samples["way_ms"]), target=MOST_WAY_MS),
+        Row("way to an engine and back, 99th percentile", "ms", p99(samples["way_ms"]), target=MOST_WAY_MS),
         Row("  median", "ms", statistics.median(samples["way_ms"])),
         row("the same answers by two engines / by one, time", "ratio", ratios, MOST_TIME_OF_TWO),
         Row(
@@ -176,7 +176,7 @@ async def _death(config: BenchConfig, heed: _Heed, samples: Samples) -> None:
     samples["gap_s"] += [min(a.end_s for a in answers[u] if a.end_s > died_s) - died_s for u in theirs]
     others = [answer for user_id in set(heed.people) - theirs for answer in answers[user_id]]
     before, after = ([a.duration_s for a in others if (a.end_s > died_s) is late] for late in (False, True))
-    samples["others"].append(_p99(after) / _p99(before))
+    samples["others"].append(p99(after) / p99(before))
 
 
 @dataclass(frozen=True)
@@ -229,7 +229,3 @@ def _questions(config: BenchConfig, label: str) -> Iterator[str]:
 
 def _request(user_id: str, text: str) -> GenerateRequest:
     return GenerateRequest(user_id, [{"role": "user", "content": text}])
-
-
-def _p99(values: Sequence[float]) -> float:
-    return statistics.quantiles(values, n=100, method="inclusive")[-1]

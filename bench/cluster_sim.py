@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.cluster_model import Assumptions, ClusterModel, SimulatedOutcome, engines_for
+from bench.figures import p99
 from evals import command, provenance
 from evals.arguments import described
 from evals.config import require_range
@@ -126,7 +127,7 @@ def count_of(row: dict[str, float]) -> int:
 
 
 def _p99(values: Sequence[float]) -> float:
-    return statistics.quantiles(values, n=100, method="inclusive")[-1] if len(values) > 1 else 0.0
+    return p99(values) if len(values) > 1 else 0.0
 
 
 if __name__ == "__main__":

@@ -5,13 +5,11 @@ A few people ask question after question, before, during and after a crowd of th
 
 import asyncio
 import itertools
-import statistics
 import time
-from collections.abc import Sequence
 
 from bench import idle_clients
 from bench.config import BenchConfig
-from bench.figures import Row
+from bench.figures import Row, p99
 from bench.wire import Wire
 from evals import cases
 from evals.client import chat_body
@@ -51,7 +49,7 @@ async def measure(config: BenchConfig, advance: Advance) -> Samples:
 
 def rows(samples: Samples) -> list[Row]:
     """Return the rows of the table."""
-    quiet, crowded = _p99(samples["quiet_ms"]), _p99(samples["crowded_ms"])
+    quiet, crowded = p99(samples["quiet_ms"]), p99(samples["crowded_ms"])
     return [
         Row("first event, 99th percentile, nobody else", "ms", quiet),
         Row("  with idle and slow clients", "ms", crowded),
@@ -75,7 +73,3 @@ async def _one(config: BenchConfig, url: str, user: str, seconds: float) -> list
         found.append((await wire.first_piece(body)).seen_s * 1e3)
     await wire.close()
     return found
-
-
-def _p99(values: Sequence[float]) -> float:
-    return statistics.quantiles(values, n=100, method="inclusive")[-1]

@@ -37,6 +37,11 @@ def p95(samples: Sequence[float]) -> float:
     return statistics.quantiles(samples, n=20, method="inclusive")[-1]
 
 
+def p99(samples: Sequence[float]) -> float:
+    """Return the 99th percentile (of at least two samples), interpolated between the two nearest."""
+    return statistics.quantiles(samples, n=100, method="inclusive")[-1]
+
+
 def row(name: str, unit: str, samples: Sequence[float], target: float | None = None, judged: Judged = "median") -> Row:
     """Median and 95th percentile of the samples (at least one)."""
     return Row(name, unit, statistics.median(samples), p95(samples), target, judged)
