@@ -47,6 +47,7 @@ OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)  # not ended
 PAUSED = "learning.paused"  # the setting that keeps learning paused over a restart
 BY_FILE = "file"  # its value if the file did it (`bot.housekeeping.pause_file`)
 WAITS_FOR_RESUME = "Noted. Learning is paused; heed will learn it afterwards."
+Running = asyncio.Task[LearnOutcome] | None  # none: nothing is learned from it now
 ShowProgress = Callable[[LessonProgress | None], Awaitable[float]]  # -> seconds until it wants to know again
 RECENT = 200  # rows looked through for what an older piece of feedback became
 
@@ -89,6 +90,7 @@ class LearningService:
         self._settings = settings
         self._metrics = metrics
         self._tasks: dict[str, asyncio.Task[LearnOutcome]] = {}  # by feedback
+        self._taking: set[asyncio.Task[Any]] = set()  # until their lesson has begun
         self._is_taken_up = False
         self.when_resumed: Callable[[], Awaitable[None]] = _nothing  # told once what waited has begun
         self.is_paused = False
@@ -143,12 +145,21 @@ class LearningService:
 
         A lesson that takes longer than `wait_s` (None: `chat.learn_timeout_s`) goes on, and is `queued` here.
         """
-        row, is_new = await self.commit(user_id, record, idempotency_key=idempotency_key, training=training)
-        outcome = await self._outcome(row, self._settings.chat.learn_timeout_s if wait_s is None else wait_s)
+        about = {"idempotency_key": idempotency_key, "training": training}
+        taking = asyncio.create_task(self._take(user_id, record, **about), name="take feedback")
+        self._taking.add(taking)
+        taking.add_done_callback(self._taking.discard)
+        row, is_new, task = await asyncio.shield(taking)
+        outcome = await self._outcome(row, task, self._settings.chat.learn_timeout_s if wait_s is None else wait_s)
         lesson = LessonResult(row, outcome, ask=record.question)
         if record.wants_reason:
             lesson = await self._reconsidered(lesson)
         return replace(lesson, retry=await self._answered_again(lesson, is_new=is_new)) if retry else lesson
+
+    async def _take(self, user_id: str, record: FeedbackRecord, **about: Any) -> tuple[Feedback, bool, Running]:
+        """Commit feedback and begin its lesson: one step, even for a client that leaves between the two."""
+        row, is_new = await self.commit(user_id, record, **about)
+        return row, is_new, self._begun(row)
 
     async def ended(self, lesson: LessonResult) -> LessonResult:
         """Return a lesson that still runs once it has ended, however long that takes, and any other one as it is."""
@@ -207,7 +218,7 @@ class LearningService:
         if undone is None:
             return lesson
         outcome = replace(
-            lesson.outcome, adapter_version=undone.version, reason=taken_back_line(version, undone, reason)
+            lesson.outcome, adapter_version=undone.version, reason=probation.taken_back_line(version, undone, reason)
         )
         return replace(lesson, outcome=outcome, ask="", is_taken_back=True)
 
@@ -258,6 +269,7 @@ class LearningService:
 
     async def drain(self) -> None:
         """Give up waiting for running updates; what they have not finished stays pending in storage."""
+        await asyncio.gather(*self._taking, return_exceptions=True)
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -270,18 +282,23 @@ class LearningService:
         run = next((run for run in runs if run.feedback_id == row.id), None)
         return stored_outcome(row, run, user.active_version, is_calibrated=self._engine.config.is_calibrated)
 
-    async def _outcome(self, row: Feedback, wait_s: float) -> LearnOutcome:
-        if row.status not in OPEN or not self._engine.is_ready:
-            return await self.outcome_of(row)  # what is pending is taken up once the engine is ready
-        if self.is_paused and row.kind in TAUGHT_AT_ONCE:
-            return replace(await self.outcome_of(row), reason=WAITS_FOR_RESUME)
-        task = self._begin(row)
+    def _begun(self, row: Feedback) -> Running:
+        if row.status not in OPEN or self._is_put_off(row) or not self._engine.is_ready:
+            return None  # what is pending is taken up once the engine is ready, or learning is resumed
+        return self._begin(row)
+
+    def _is_put_off(self, row: Feedback) -> bool:
+        return self.is_paused and row.status in OPEN and row.kind in TAUGHT_AT_ONCE
+
+    async def _outcome(self, row: Feedback, task: Running, wait_s: float) -> LearnOutcome:
+        if task is None:
+            stored = await self.outcome_of(row)
+            return replace(stored, reason=WAITS_FOR_RESUME) if self._is_put_off(row) else stored
         done, _ = await asyncio.wait([task], timeout=wait_s) if wait_s else (set(), None)
-        if done and not task.cancelled():  # cancelled: what was learned from them has just been removed
+        if done and not task.cancelled():  # it is if what was learned from them has just been removed
             return task.result()
-        stored = await self.outcome_of(row)
-        is_over = task.done() and not task.cancelled()  # while that was read
-        return task.result() if is_over else stored
+        stored = await self.outcome_of(row)  # and it may end while that is read
+        return task.result() if task.done() and not task.cancelled() else stored
 
     def _begin(self, row: Feedback) -> "asyncio.Task[LearnOutcome]":
         if row.id not in self._tasks:
@@ -323,10 +340,8 @@ class LearningService:
 
     async def _given_again(self, row: Feedback, outcome: LearnOutcome) -> Completion | None:
         recent = await self._database.read(lambda s: completions.recent(s, row.user_id, RECENT))
-        for answer in recent:
-            if answer.retry_of == row.completion_id and answer.adapter_version >= outcome.adapter_version:
-                return answer
-        return None
+        again = (answer for answer in recent if answer.retry_of == row.completion_id)
+        return next((answer for answer in again if answer.adapter_version >= outcome.adapter_version), None)
 
 
 async def _nothing() -> None:
@@ -355,16 +370,6 @@ def _taken_back(s: Session, user_id: str, number: int) -> tuple[UndoResult | Non
     if run is None or run.status != TAKEN_BACK:
         return None, ""
     return UndoResult(people.get(s, user_id).active_version), run.error
-
-
-def taken_back_line(version: int, undone: UndoResult, reason: str) -> str:
-    """Return what the person is told when a lesson was taken back because of what they said."""
-    now = f"Version {undone.version}" if undone.version else "The untrained model"
-    note = f' The note "{undone.note}" is deleted.' if undone.note else ""
-    return (
-        f"The last lesson (v{version}) is undone, because {reason}. {now} answers again.{note} "
-        "If the lesson should hold after all, say it once more in other words."
-    )
 
 
 def stored_outcome(row: Feedback, run: UpdateRun | None, active_version: int, *, is_calibrated: bool) -> LearnOutcome:

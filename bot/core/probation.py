@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from bot.core.feedback import NEGATIVE, WORSE
 from engine.config import VersionConfig
+from engine.requests import UndoResult
 from storage.kinds import FeedbackKind
 from storage.tables import Feedback
 
@@ -34,3 +35,13 @@ def why_worse(answers: Sequence[str], given: Sequence[Feedback], config: Version
         elif row.value in NEGATIVE:
             disliked.add(row.completion_id)
     return DISLIKED.format(len(disliked)) if len(disliked) >= config.probation_complaints else ""
+
+
+def taken_back_line(version: int, undone: UndoResult, reason: str) -> str:
+    """Return what the person is told when a lesson was taken back because of what they said."""
+    now = f"Version {undone.version}" if undone.version else "The untrained model"
+    note = f' The note "{undone.note}" is deleted.' if undone.note else ""
+    return (
+        f"The last lesson (v{version}) is undone, because {reason}. {now} answers again.{note} "
+        "If the lesson should hold after all, say it once more in other words."
+    )

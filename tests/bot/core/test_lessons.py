@@ -1,6 +1,7 @@
 """bot.core.lessons: committed before anything is said, learned whoever waits, the same twice is once."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -197,6 +198,30 @@ async def test_a_client_that_leaves_does_not_stop_the_update(heed: Heed) -> None
     waiting = asyncio.create_task(heed.core.lessons.teach(row.user_id, correction(row)))
     await until_stored(heed, row.user_id)
     waiting.cancel()
+    await until_learned(heed, row.user_id)
+
+
+async def test_a_client_that_leaves_while_its_feedback_is_stored_does_not_stop_the_update(
+    heed: Heed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lesson begins all the same, not at the next start."""
+    row = await answer(heed)
+    lessons = heed.core.lessons
+    commit, is_stored, may_go_on = lessons.commit, asyncio.Event(), asyncio.Event()
+
+    async def slow(*args: Any, **about: Any) -> tuple[Feedback, bool]:
+        found = await commit(*args, **about)
+        is_stored.set()
+        await may_go_on.wait()
+        return found
+
+    monkeypatch.setattr(lessons, "commit", slow)
+    waiting = asyncio.create_task(lessons.teach(row.user_id, correction(row)))
+    await is_stored.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    may_go_on.set()
     await until_learned(heed, row.user_id)
 
 

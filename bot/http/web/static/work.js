@@ -111,13 +111,17 @@ class Work {
 
   /** Draw everything anew from what heed knows; a box that the person writes in stays. */
   async draw() {
-    if (this.log.querySelector(".decision .teach")) return;
+    if (this.isWriting()) return;
     const state = await api.work(this.id);
-    if (this.controller.signal.aborted) return;
+    if (this.isWriting() || this.controller.signal.aborted) return;
     this.state = state;
     this.status = this.statusLine(state);
     this.page.drawn(() => this.log.replaceChildren(...this.nodes(state), this.status));
     this.tell(state);
+  }
+
+  isWriting() {
+    return this.log.querySelector(".decision .teach") !== null;
   }
 
   tell(state) {

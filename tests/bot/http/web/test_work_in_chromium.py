@@ -1,5 +1,6 @@
 """An agent's work on the chat page, as a person sees and uses it, in a headless Chromium."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,35 @@ async def test_other_arguments_wait_for_a_yes(
     await card.get_by_role("button", name="Yes", exact=True).click()
     await expect(page.locator(".card.done")).to_be_visible()
     assert names(folder) == {"b.txt"}
+
+
+async def test_what_somebody_writes_stays_when_news_come_late(
+    working: Heed, browser: Browser, complaints: list[str], folder: Path
+) -> None:
+    """A box that was opened while the page was being told of the work is not drawn over."""
+    page = await begun(working, browser, complaints)
+    will_call(working, "write", path="a.txt", content="one\n")
+    await say(page, "Write one.")
+    card, may_arrive, arrived = page.locator(".decision"), asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        answer = await route.fetch()
+        await may_arrive.wait()
+        await route.fulfill(response=answer)
+        arrived.set()
+
+    await card.get_by_role("button", name="Change it").click()
+    await page.route("**/api/sessions/*", late)
+    await page.keyboard.press("Escape")
+    await card.get_by_role("button", name="Change it").click()
+    await card.locator("textarea").fill("{}")
+    may_arrive.set()
+    await arrived.wait()
+    await page.unroute("**/api/sessions/*")
+    await page.evaluate("new Promise((resolve) => { setTimeout(resolve, 100); })")
+    assert await card.locator("textarea").count() == 1
+    await expect(card.locator("textarea")).to_have_value("{}")
+    assert (names(folder), complaints) == (set(), [])
 
 
 async def test_a_failure_and_a_running_tool(working: Heed, browser: Browser, complaints: list[str]) -> None:
