@@ -24,10 +24,12 @@ from storage.learning import feedback
 from storage.tables import Completion
 
 NUM_OTHERS = 4  # other prompts that feedback is tried on
+NUM_TASKS = 10  # begun tasks that feedback about an agent's work is tried on: most wishes concern few of them
 QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
 LASTING = (Meaning.WISH, Meaning.FACT)  # stays in mind from now on, as a note at least
 _CERTAIN = 0.9  # probability of either of two such meanings from which it does not matter which
 _PLACEBO_FACTOR = 2.0  # times what a placebo moves: less is what any words do
+_TASK_SHARE = 0.5  # of the move on the denied call that another task must show
 
 REASONS = {
     Meaning.FACT: "Noted. I keep this in mind for when it is asked about.",
@@ -93,11 +95,33 @@ class IntentReader:
         self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str], recent: Sequence[Completion]
     ) -> bool:
         """Return True if the feedback alone moves the teacher on other prompts, too, and more than a placebo does."""
+        if carried(lesson.corrected.messages):
+            return await self._is_standing_at_work(lesson, notes)
         others = await self._rollouts.take(parent, recent, NUM_OTHERS, without=lesson.corrected.messages)
-        words = lesson.as_elsewhere()
-        nothing = replace(words, hindsight=self._placebo(words.hindsight))
+        words, nothing = self._compared(lesson)
         moved, placebo = [await self._moves(said, notes, others) for said in (words, nothing)]
         return is_standing(moved, placebo, self._config.note.standing_share, self._config.learn.min_divergence)
+
+    async def _is_standing_at_work(self, lesson: Lesson, notes: Sequence[str]) -> bool:
+        """Return True if the feedback moves the teacher on some other task as on its own.
+
+        A wish about work shows only where the step it is about comes next. The tasks are answered by the base model,
+        once for all lessons.
+        """
+        words, nothing = self._compared(lesson)
+        drawn = await self._rollouts.take(ZERO_ADAPTER, [], NUM_TASKS, without=lesson.corrected.messages)
+        tasks = [task for task in drawn if len(lessons.moves(words, notes, [task], self._prompts)) > 1]
+        moved = await self._moves(words, notes, tasks)
+        if len(moved) < 2:
+            return False
+        most = max(range(len(tasks)), key=lambda n: moved[n + 1])
+        placebo = await self._moves(nothing, notes, [tasks[most]])
+        return is_standing_at_work((moved[0], moved[most + 1]), placebo, self._config.learn.min_divergence)
+
+    def _compared(self, lesson: Lesson) -> tuple[Lesson, Lesson]:
+        """Return a lesson in the words that all prompts are told, and one that says nothing at the same length."""
+        words = lesson.as_elsewhere()
+        return words, replace(words, hindsight=self._placebo(words.hindsight))
 
     async def _moves(self, lesson: Lesson, notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
         pairs = lessons.moves(lesson, notes, others, self._prompts)
@@ -160,3 +184,14 @@ def is_standing(moved: Sequence[float], placebo: Sequence[float], share: float, 
     beside = placebo[1:]
     needed = max(share * first, _PLACEBO_FACTOR * sum(beside) / len(beside), floor)
     return sum(others) / len(others) >= needed
+
+
+def is_standing_at_work(moved: Sequence[float], placebo: Sequence[float], floor: float) -> bool:
+    """Return True if feedback about an agent's call is about other tasks, too.
+
+    `moved` and `placebo` are in nats per token, on the denied call and on the task that is moved most. Both must be
+    moved more than by a placebo and than `floor`, the other one at least half as much as the denied call.
+    """
+    own, other = moved
+    needed = [max(floor, _PLACEBO_FACTOR * beside) for beside in placebo]
+    return own >= needed[0] and other >= max(needed[-1], _TASK_SHARE * own)

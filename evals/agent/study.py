@@ -15,12 +15,13 @@ from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
 from engine.pocket.workshop.ways import DEFAULT, NAMES, Direction, Ways, held_out_wish
 from evals.agent import person
 from evals.agent.person import OBEYED, Denial
-from evals.agent.verdict import is_done, side
+from evals.agent.verdict import is_done, planned, side
 from evals.client import Client
 from evals.journal import Journal
 
 BACK = ("by_lines", "is_tight")  # ways whose other side is a call, too, that can be denied
 TURNS = 100
+DRAWS = 5  # of a form, before the next one is drawn
 
 
 @dataclass
@@ -54,22 +55,26 @@ class AgentStudy:
         done = await asyncio.gather(*(self._solved(user, task, ways) for task in drawn))
         return [{"form": task.form, "is_done": ok} for task, ok in zip(drawn, done, strict=True)]
 
-    async def obeyed(self, user: str, seed: int, direction: Direction, label: str) -> list[dict[str, Any]]:
-        """Let a person give tasks that show a way; one record each."""
+    async def obeyed(
+        self, user: str, seed: int, direction: Direction, label: str, others: Ways = DEFAULT
+    ) -> list[dict[str, Any]]:
+        """Let a person, who has wished for `others` before, give tasks that show a way; one record each."""
         way, wanted = direction
-        forms = SHOWN_BY[way]
-        drawn = [held_out(forms[n % len(forms)], f"{label}/{seed}/{way}/{n}") for n in range(self.num_tasks)]
+        ways, forms = others.with_side(direction), SHOWN_BY[way]
+        turned = [[*forms[n % len(forms) :], *forms[: n % len(forms)]] for n in range(self.num_tasks)]
+        drawn = [that_shows(direction, ways, turned[n], f"{label}/{seed}/{way}/{n}") for n in range(self.num_tasks)]
         shown = await asyncio.gather(*(person.work(self.client, user, task) for task in drawn))
-        ways = Ways(**{way: wanted})
         return [
             {"way": way, "obeys": side(way, one.steps) is wanted, "is_done": is_done(task, one, ways)}
             for task, one in zip(drawn, shown, strict=True)
         ]
 
-    async def taught(self, user: str, seed: int, direction: Direction, label: str) -> Denial:
-        """Correct one call that is not as wished."""
+    async def taught(self, user: str, seed: int, direction: Direction, label: str, others: Ways = DEFAULT) -> Denial:
+        """Correct one call that is not as wished, as a person who has wished for `others` before."""
         rng = random.Random(f"{label}/{seed}/{direction}")
-        task = held_out(rng.choice(SHOWN_BY[direction[0]]), f"{label}/{seed}/{direction}/taught")
+        forms = SHOWN_BY[direction[0]]
+        drawn = [rng.choice(forms), *forms]
+        task = that_shows(direction, others.with_side(direction), drawn, f"{label}/{seed}/{direction}/taught")
         return await person.correct(self.client, user, task, direction, held_out_wish(direction, rng))
 
     async def _solved(self, user: str, task: Task, ways: Ways) -> bool:
@@ -79,6 +84,20 @@ class AgentStudy:
 def held_out(form: str, label: str) -> Task:
     """Draw a task of files and words that training never has."""
     return tasks.drawn(form, random.Random(label), is_held_out=True)
+
+
+def that_shows(direction: Direction, ways: Ways, forms: Sequence[str], label: str) -> Task:
+    """Draw a task of the first of the forms in which the side of a way shows where the task is done in `ways`.
+
+    One that runs nothing, because no check is wished for, does not show that it is asked before.
+    """
+    way, wanted = direction
+    for form in forms:
+        for number in range(DRAWS):
+            task = held_out(form, f"{label}/{number}" if number else label)
+            if side(way, planned(task, ways).steps) is wanted:
+                return task
+    raise ValueError(f"no task shows {way} beside {ways}")
 
 
 async def as_they_are(study: AgentStudy, seed: int) -> None:
@@ -121,10 +140,13 @@ async def six_wishes(study: AgentStudy, seed: int) -> None:
 
     async def measured() -> list[dict[str, Any]]:
         user = study.user("sequence", seed)
-        ways = random.Random(f"sequence/{seed}").sample(NAMES, len(NAMES))
-        found = [lesson_record((way, True), await study.taught(user, seed, (way, True), "sequence")) for way in ways]
-        for way in ways:
-            found += await study.obeyed(user, seed, (way, True), "sequence")
+        found, wished = [], DEFAULT
+        for way in random.Random(f"sequence/{seed}").sample(NAMES, len(NAMES)):
+            denial = await study.taught(user, seed, (way, True), "sequence", wished)
+            found.append(lesson_record((way, True), denial))
+            wished = wished.with_side((way, True))
+        for way in NAMES:
+            found += await study.obeyed(user, seed, (way, True), "sequence", wished)
         return found
 
     await study.once("sequence", seed, "all", measured)

@@ -6,11 +6,11 @@ Pure. Invariant: judged by what was called and what stands in the folder, never 
 from dataclasses import dataclass
 from typing import Any
 
-from bot.agent.tools import CHANGING, Call
+from bot.agent.tools import CHANGING, Call, read_call
 from engine.pocket.workshop.folder import TESTS
 from engine.pocket.workshop.tasks import Task
 from engine.pocket.workshop.ways import DEFAULT, Ways
-from engine.pocket.workshop.work import RUN_CHECK, FolderWork
+from engine.pocket.workshop.work import RUN_CHECK, FolderWork, Step
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,16 @@ class Transcript:
         return self.steps[-1] if self.steps and isinstance(self.steps[-1], str) else ""
 
 
+def planned(task: Task, ways: Ways) -> Transcript:
+    """Return the session of an agent that does a task in these ways without a mistake."""
+    work = FolderWork(task.folder, ways)
+    task.do(work)
+    return Transcript(tuple(_told(step) for step in work.steps), work.folder.texts)
+
+
 def is_done(task: Task, transcript: Transcript, ways: Ways = DEFAULT) -> bool:
     """Return True if the folder is as the task wants it, blanks aside, and the last words have what they must."""
-    wanted = FolderWork(task.folder, ways)
-    task.do(wanted)
-    files = {name: _bare(text) for name, text in wanted.folder.texts.items()}
+    files = {name: _bare(text) for name, text in planned(task, ways).files.items()}
     there = {name: _bare(text) for name, text in transcript.files.items()}
     return files == there and all(word in transcript.said for word in must_say(task))
 
@@ -72,6 +77,11 @@ def may_run(task: Task, call: Call) -> bool:
 def side(way: str, steps: tuple[Call | str, ...]) -> bool | None:
     """Return the side of a way that a session's steps show, None if they show neither."""
     return _SIDES[way](steps)
+
+
+def _told(step: Step) -> Call | str:
+    name, _, rest = step.said.removeprefix('<tool_call>\n{"name": "').partition('", "arguments": ')
+    return read_call(name, rest.removesuffix("}\n</tool_call>")) if step.answer else step.said
 
 
 def _changes(steps: tuple[Call | str, ...]) -> list[Call]:

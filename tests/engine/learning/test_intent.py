@@ -1,14 +1,18 @@
 """engine.learning.intent: what a correction is taken for, and how far it reaches then."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from bot.agent.tools import definitions
 from engine.adapter_ref import AdapterRef
 from engine.gates.candidate import Verdict
 from engine.learning.bystanders import CHECK, NUM_BYSTANDERS, REASON, Bystanders
-from engine.learning.intent import Intent, chosen, is_standing, of_words
+from engine.learning.intent import NUM_TASKS, Intent, chosen, is_standing, is_standing_at_work, of_words
 from engine.reading.probe import ReactionReading
 from engine.reading.reader import ReactionReader
+from engine.samples.lessons import Lesson
+from engine.samples.rollouts import Rollout
 from storage.kinds import FeedbackStatus, Meaning, NoteState, Scope
 from tests.engine.live import Live
 
@@ -42,6 +46,24 @@ async def test_standing_feedback_moves_other_prompts_more_than_a_placebo(
 ) -> None:
     """A tenth of its effect on the corrected prompt, twice that of a placebo, and above the floor."""
     assert is_standing(moved, placebo, 0.1, 0.005) is expected
+
+
+@pytest.mark.parametrize(
+    ("moved", "placebo", "expected"),
+    [
+        ((0.1, 0.17), (0.0, 0.0), True),
+        ((0.3, 0.15), (0.0, 0.0), True),
+        ((0.3, 0.1), (0.0, 0.0), False),  # mostly on its own
+        ((0.001, 0.2), (0.0, 0.0), False),  # not on the call that was denied
+        ((0.3, 0.2), (0.0, 0.11), False),  # any words move it so far
+        ((0.3, 0.2), (0.16, 0.0), False),
+    ],
+)
+async def test_a_wish_about_work_shows_on_some_other_task(
+    moved: tuple[float, float], placebo: tuple[float, float], expected: bool
+) -> None:
+    """Half of its effect on the denied call, on both twice a placebo's, and above the floor."""
+    assert is_standing_at_work(moved, placebo, 0.005) is expected
 
 
 async def test_a_wish_or_a_fact_need_no_telling_apart() -> None:
@@ -121,6 +143,27 @@ async def test_about_an_agents_work_other_tasks_decide(live: Live, monkeypatch: 
     outcome = await live.teach(answer, "no blanks around the sign")
     assert outcome.reading in ("wish", "remark")
     assert not (await live.stored(answer)).is_gold
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("moved", "meaning"), [(0.2, Meaning.WISH), (0.0, Meaning.REMARK)])
+async def test_a_wish_about_work_is_found_on_one_task_of_many(
+    live: Live, monkeypatch: pytest.MonkeyPatch, moved: float, meaning: Meaning
+) -> None:
+    """It moves the denied call and a single other one, and a placebo is tried on those two only."""
+    told(live, monkeypatch, reading(Meaning.REMARK, 0.1, is_sure=False))
+    tried: list[int] = []
+
+    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
+        tried.append(len(others))
+        return [0.2, *[0.0] * (NUM_TASKS - 1), moved] if len(tried) == 1 else [0.0, 0.0]
+
+    monkeypatch.setattr(live.parts.learner._intents, "_moves", moves)
+    user_id = await live.person()
+    answer = await live.ask(user_id, "Change host from low to high in app.cfg.", tools=tuple(definitions()))
+    outcome = await live.teach(answer, "no blanks around the sign")
+    assert (outcome.reading, outcome.is_unsure) == (meaning, meaning == Meaning.REMARK)
+    assert tried == [NUM_TASKS, 1]
 
 
 @pytest.mark.engine

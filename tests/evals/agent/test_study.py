@@ -7,7 +7,7 @@ import pytest
 
 from engine.pocket.workshop import tasks
 from engine.pocket.workshop.tasks import FORMS, Task
-from engine.pocket.workshop.ways import NAMES
+from engine.pocket.workshop.ways import NAMES, Ways
 from evals.agent import study
 from evals.agent.study import PART_WORK, PARTS, AgentStudy, held_out, units
 from evals.client import Client
@@ -44,6 +44,22 @@ async def test_a_heed_that_obeys_has_all_of_it(part: str, heed: PlanningClient) 
     num_records, num_asked = len(journal.records), len(heed.notes)
     await PART_WORK[part](at, 0)
     assert (len(journal.records), len(heed.notes)) == (num_records, num_asked)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_six_wishes_show_beside_each_other(seed: int, heed: PlanningClient) -> None:
+    """Each is told, and judged by tasks in which a heed that holds all six shows it."""
+    journal = Journal()
+    await PART_WORK["sequence"](AgentStudy(cast(Client, heed), journal, lambda _: None, 3, "x"), seed)
+    judged = [record["obeys"] for record in journal.records if "obeys" in record]
+    assert judged == [True] * 3 * len(NAMES)
+    assert all(record["retry_obeys"] for record in journal.records if "lesson" in record)
+
+
+def test_a_way_that_no_task_can_show_is_named() -> None:
+    """Rather than counted as not obeyed."""
+    with pytest.raises(ValueError, match="no task shows asks"):
+        study.that_shows(("asks", True), Ways(is_unchecked=True, asks=True), ["change"], "a")
 
 
 async def test_a_heed_that_learns_nothing_obeys_nothing(heed: PlanningClient) -> None:

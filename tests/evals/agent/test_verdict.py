@@ -5,23 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from bot.agent.tools import Call, read_call
+from bot.agent.tools import Call
 from engine.pocket.workshop import tasks
-from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
+from engine.pocket.workshop.tasks import FORMS, SHOWN_BY
 from engine.pocket.workshop.ways import DEFAULT, NAMES, Ways
-from engine.pocket.workshop.work import FolderWork
-from evals.agent.verdict import Transcript, is_done, may_run, side
-
-
-def planned(task: Task, ways: Ways) -> Transcript:
-    """The session of an agent that does as planned."""
-    work = FolderWork(task.folder, ways)
-    task.do(work)
-    steps: list[Call | str] = []
-    for step in work.steps:
-        name, _, rest = step.said.removeprefix('<tool_call>\n{"name": "').partition('", "arguments": ')
-        steps.append(read_call(name, rest.removesuffix("}\n</tool_call>")) if step.answer else step.said)
-    return Transcript(tuple(steps), work.folder.texts)
+from evals.agent.verdict import Transcript, is_done, may_run, planned, side
 
 
 @pytest.mark.parametrize("form", FORMS)
