@@ -64,6 +64,12 @@ def of(s: Session, name: str) -> Lease | None:
     return row if row is not None and row.ends_at > clock_s(s) else None
 
 
+def people(s: Session) -> set[str]:
+    """Return the people whose leases are held now."""
+    held = select(Lease.user_id).where(col(Lease.user_id).is_not(None), Lease.ends_at > clock_s(s))
+    return {str(user_id) for user_id in s.exec(held)}
+
+
 def num_people(s: Session) -> dict[str, int]:
     """Return how many people's leases each owner holds now."""
     held = select(Lease.owner, func.count()).where(col(Lease.user_id).is_not(None), Lease.ends_at > clock_s(s))

@@ -74,6 +74,7 @@ class Known:
 
 
 Discover = Callable[[], Awaitable[dict[str, EngineHandle]]]
+Welcome = Callable[[Known], Awaitable[None]]
 
 
 class Fleet:
@@ -86,6 +87,7 @@ class Fleet:
         self.problems: dict[str, str] = {}  # by engine: why it is not asked
         self.identity: EngineIdentity | None = None  # of the first engine, which the others have to match
         self.met = asyncio.Event()  # set once an engine has been seen
+        self.welcome: Welcome = _nothing  # tells an engine what it has to know before anything is asked of it
 
     async def watch(self) -> None:
         """Look every second, until cancelled."""
@@ -151,5 +153,11 @@ class Fleet:
         elif identity.base_model != self.identity.base_model:
             self.problems[name] = f"has another model ({identity.base_model}, not {self.identity.base_model})"
         else:
-            self._known[name] = Known(name, handle, identity, state)
+            known = Known(name, handle, identity, state)
+            await self.welcome(known)
+            self._known[name] = known
             self.met.set()
+
+
+async def _nothing(_known: Known) -> None:
+    """Tell an engine nothing."""

@@ -18,7 +18,7 @@ from engine.adapters.zip_format import AdapterPackage
 from engine.cluster.cluster_engine import ClusterEngine
 from engine.cluster.fleet import EngineIdentity, Fleet, Known
 from engine.cluster.lease_keeper import DURATION_S
-from engine.config import EngineConfig
+from engine.config import ConsolidationConfig, EngineConfig
 from engine.engine import Engine, Progress
 from engine.errors import EngineError, EngineGone, EngineRestarting
 from engine.requests import (
@@ -34,9 +34,10 @@ from engine.requests import (
     Sampling,
     UndoResult,
 )
-from storage.database import Database
+from storage import leases
+from storage.database import Database, Session
 from storage.errors import LeaseHeld, StorageError
-from storage.learning import feedback
+from storage.learning import feedback, signals
 from storage.tables import Feedback, Note
 
 logger = logging.getLogger(__name__)
@@ -57,12 +58,14 @@ class RemoteEngine(Engine):
         self._database = database
         self.fleet = fleet
         self._patience_s = lease_s + MARGIN_S
-        self._watching: asyncio.Task[None] | None = None
-        self._taking_up: set[asyncio.Task[None]] = set()
+        self._watching: list[asyncio.Task[None]] = []
+        self._taking_up: dict[str, asyncio.Task[None]] = {}  # by person
+        self._is_paused = False
+        fleet.welcome = self._welcome
 
     async def start(self, progress: Progress = lambda _line: None) -> None:
         """Look for engines, and return once one answers."""
-        self._watching = asyncio.create_task(self.fleet.watch(), name="heed-fleet")
+        self._watching.append(asyncio.create_task(self.fleet.watch(), name="heed-fleet"))
         progress("waiting for an engine")
         await self.fleet.met.wait()
         found = self._identity.config
@@ -70,7 +73,7 @@ class RemoteEngine(Engine):
 
     async def stop(self) -> None:
         """End the looking; the engines go on."""
-        ending = {*self._taking_up, *([] if self._watching is None else [self._watching])}
+        ending = [*self._watching, *self._taking_up.values()]
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
@@ -84,15 +87,29 @@ class RemoteEngine(Engine):
         await asyncio.gather(*(self._at(known, Engine.settled) for known in self.fleet.all()))
 
     async def resume_pending(self) -> int:
-        """Have engines take up the people for whom something waits, and return how many there are.
+        """Have engines take up the people for whom something waits, now and from time to time; return how many."""
+        self._watching.append(asyncio.create_task(self._look_after(), name="people nobody has"))
+        return await self._take_up_all()
+
+    async def _look_after(self) -> None:
+        """Look for people whose engine is gone, and who do not come back by themselves, until cancelled."""
+        while True:
+            await asyncio.sleep(self.config.sleep.look_every_s)
+            try:
+                if not self._is_paused:
+                    await self._take_up_all()
+            except StorageError as error:  # a named edge: the next look finds them, too
+                logger.warning("looking for people whom no engine has failed: %s", error)
+
+    async def _take_up_all(self) -> int:
+        """Begin to have people taken up whom no engine has, though lessons or a consolidation wait for them.
 
         Those whose engine is gone wait for the end of its lease meanwhile.
         """
-        waiting = await self._database.read(feedback.people_waiting)
-        for user_id in waiting:
-            task = asyncio.create_task(self._wait_to_take_up(user_id), name="a person's waiting lessons")
-            self._taking_up.add(task)
-            task.add_done_callback(self._taking_up.discard)
+        waiting = await self._database.read(lambda s: people_waiting(s, self.config.sleep))
+        for user_id in waiting - self._taking_up.keys():
+            self._taking_up[user_id] = asyncio.create_task(self._wait_to_take_up(user_id), name="waiting lessons")
+            self._taking_up[user_id].add_done_callback(lambda _, user_id=user_id: self._taking_up.pop(user_id))  # type: ignore[misc]
         return len(waiting)
 
     async def _wait_to_take_up(self, user_id: str) -> None:
@@ -202,9 +219,15 @@ class RemoteEngine(Engine):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     async def pause_consolidation(self, is_paused: bool) -> None:
-        """See Engine: every engine's."""
+        """See Engine: every engine's, also of those that come later."""
+        self._is_paused = is_paused
         everywhere = [self._at(known, Engine.pause_consolidation, is_paused) for known in self.fleet.all()]
         await asyncio.gather(*everywhere, return_exceptions=True)
+
+    async def _welcome(self, known: Known) -> None:
+        """Tell an engine that comes, or comes back, that learning is paused."""
+        if self._is_paused:
+            await self._at(known, Engine.pause_consolidation, True)
 
     @property
     def is_ready(self) -> bool:
@@ -282,6 +305,12 @@ class RemoteEngine(Engine):
                     yield await _unless_gone(known, lambda: anext(deltas))
                 except StopAsyncIteration:
                     return
+
+
+def people_waiting(s: Session, config: ConsolidationConfig) -> set[str]:
+    """Return the people whose lessons wait, and whose consolidation does although no engine has them."""
+    asleep = signals.waiting(s, config.min_new) if config.is_nightly else []
+    return {*feedback.people_waiting(s), *({person.user_id for person in asleep} - leases.people(s))}
 
 
 async def _unless_gone(known: Known, call: Callable[[], Awaitable[T]]) -> T:

@@ -6,20 +6,25 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from engine.cluster import remote_engine
 from engine.cluster.fleet import Fleet
-from engine.cluster.remote_engine import RemoteEngine
-from engine.config import EngineConfig, LearnConfig
+from engine.cluster.remote_engine import RemoteEngine, people_waiting
+from engine.config import ConsolidationConfig, EngineConfig, LearnConfig
 from engine.engine import Engine
 from engine.errors import EngineGone, EngineRestarting, NothingToUndo
 from engine.requests import Delta, GenerateRequest
-from storage.database import Database
+from storage import leases
+from storage.database import Database, Session
 from storage.errors import LeaseHeld, StorageError
+from storage.kinds import FeedbackKind, FeedbackStatus
 from storage.learning import feedback
+from storage.tables import Feedback
+from tests.engine import rows
 from tests.engine.cluster.test_fleet import IDENTITY, FakeHandle, fleet_of
 
 REQUEST = GenerateRequest("ana", [{"role": "user", "content": "Hello."}])
@@ -159,10 +164,9 @@ async def test_an_answer_of_a_silent_engine_is_the_next_engines(gateway: Gateway
 class WaitingPeople:
     """A database in which something waits for ana."""
 
-    async def read(self, work: Any) -> list[str]:
+    async def read(self, _work: Any) -> set[str]:
         """The one question that is asked."""
-        assert work is feedback.people_waiting
-        return ["ana"]
+        return {"ana"}
 
 
 async def test_what_waits_is_taken_up_once_the_lease_of_a_lost_engine_has_ended(gateway: Gateway) -> None:
@@ -170,8 +174,51 @@ async def test_what_waits_is_taken_up_once_the_lease_of_a_lost_engine_has_ended(
     gateway.engine._database = cast(Database, WaitingPeople())
     gateway.first.answers = [LeaseHeld("held", "three/x"), None]
     assert await gateway.engine.resume_pending() == 1
-    await asyncio.gather(*gateway.engine._taking_up)
+    await asyncio.gather(*gateway.engine._taking_up.values())
     assert gateway.first.asked == [("take_up", ("ana",))] * 2
+
+
+async def test_who_is_left_behind_later_is_taken_up_too(monkeypatch: pytest.MonkeyPatch, gateway: Gateway) -> None:
+    """An engine ends for good, and its people say nothing; while learning is paused they wait."""
+    gateway.engine.config = replace(gateway.engine.config, sleep=ConsolidationConfig(look_every_s=0.05))
+    found: list[set[str]] = [set(), {"ana"}, set()]
+    looks = asyncio.Event()
+
+    async def read(_work: Any) -> set[str]:
+        if len(found) == 1:
+            looks.set()
+        return found.pop(0) if len(found) > 1 else found[0]
+
+    gateway.engine._database = cast(Database, SimpleNamespace(read=read))
+    gateway.first.answers, gateway.second.answers = [None, None], [None, None]
+    await gateway.engine.pause_consolidation(is_paused=True)
+    assert await gateway.engine.resume_pending() == 0
+    await asyncio.sleep(0.2)
+    assert len(found) == 2
+    await gateway.engine.pause_consolidation(is_paused=False)
+    await asyncio.wait_for(looks.wait(), 60)
+    await asyncio.gather(*gateway.engine._taking_up.values())
+    assert [asked for asked in gateway.first.asked if asked[0] == "take_up"] == [("take_up", ("ana",))]
+
+
+async def test_whose_consolidation_waits_is_left_to_the_engine_that_has_them(tmp_path: Path) -> None:
+    """One whom nobody has is taken up for it, and everybody whose lessons wait."""
+    config = ConsolidationConfig(min_new=1)
+
+    def said(s: Session, user_id: str, text: str) -> Feedback:
+        return feedback.add(s, Feedback(user_id=user_id, kind=FeedbackKind.NOTE, text=text, idempotency_key=text))[0]
+
+    async with rows.opened(tmp_path) as database:
+        ana, ben = await database.write(lambda s: (rows.person(s), rows.person(s, "ben")))
+        for user_id in (ana, ben):
+            row = await database.write(lambda s, user_id=user_id: said(s, user_id, user_id))  # type: ignore[misc]
+            await database.write(lambda s, row=row: feedback.set_status(s, row.id, FeedbackStatus.LEARNED))  # type: ignore[misc]
+        assert await database.read(lambda s: people_waiting(s, config)) == {ana, ben}
+        await database.write(lambda s: leases.take(s, f"person/{ana}", "engine-1", 60.0, ana))
+        assert await database.read(lambda s: people_waiting(s, config)) == {ben}
+        assert await database.read(lambda s: people_waiting(s, replace(config, is_nightly=False))) == set()
+        await database.write(lambda s: said(s, ana, "long"))
+        assert await database.read(lambda s: people_waiting(s, config)) == {ana, ben}
 
 
 async def test_what_cannot_be_taken_up_is_written_down(gateway: Gateway, caplog: pytest.LogCaptureFixture) -> None:
@@ -179,7 +226,7 @@ async def test_what_cannot_be_taken_up_is_written_down(gateway: Gateway, caplog:
     gateway.engine._database = cast(Database, WaitingPeople())
     gateway.first.answers = [StorageError("the database is away")]
     assert await gateway.engine.resume_pending() == 1
-    await asyncio.gather(*gateway.engine._taking_up)
+    await asyncio.gather(*gateway.engine._taking_up.values())
     assert "are not taken up" in caplog.text
 
 
@@ -188,6 +235,18 @@ async def test_a_pause_reaches_every_engine(gateway: Gateway) -> None:
     gateway.first.answers, gateway.second.answers = [EngineGone("it ended")], [None]
     await gateway.engine.pause_consolidation(is_paused=True)
     assert gateway.second.asked == [("pause_consolidation", (True,))]
+
+
+async def test_an_engine_that_comes_back_is_told_of_the_pause(gateway: Gateway) -> None:
+    """Before anything is asked of it; without a pause there is nothing to tell."""
+    gateway.second.answers = [None]
+    await gateway.engine.pause_consolidation(is_paused=True)
+    gateway.fleet.give_up(gateway.names[0])
+    gateway.first.asked.clear()
+    gateway.first.answers = [None]
+    await gateway.fleet.look()
+    assert gateway.first.asked == [("pause_consolidation", (True,))]
+    assert gateway.fleet.named(gateway.names[0]) is not None
 
 
 async def test_a_gateway_says_which_engines_it_has(gateway: Gateway) -> None:
