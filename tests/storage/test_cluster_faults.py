@@ -1,7 +1,8 @@
 """Processes of a cluster that are killed, paused past their leases or cut off: nobody is ever taught twice at once.
 
 The versions that a person was given are one chain: each was made from the one that was accepted before it. What was
-acknowledged is there. The control, which has leases and no fencing, must break that.
+acknowledged is there. What everybody saw of a person's active version is what one register would have shown
+(`tests.storage.atomicity`). The controls, one without fencing and one that answers from memory, must break that.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -24,6 +26,7 @@ from storage.kinds import VersionState
 from storage.learning import versions
 from storage.people import people
 from tests.storage import cluster_worker
+from tests.storage.atomicity import Operation, faults
 from tests.storage.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.crash
@@ -42,11 +45,29 @@ def processes() -> ForkServerContext:
     return context
 
 
+@dataclass(frozen=True)
+class Told:
+    """A line of a member's."""
+
+    what: str
+    user_id: str
+    number: int
+    begun_s: float
+    ended_s: float
+
+    @classmethod
+    def of(cls, line: str) -> "Told":
+        """Return a line that was read."""
+        what, user_id, number, begun_s, ended_s = line.split()
+        return cls(what, user_id, int(number), float(begun_s), float(ended_s))
+
+
 class Cluster:
     """A few members that teach the same people."""
 
     def __init__(self, processes: ForkServerContext, postgres: PostgresServer, name: str, teaching: Teaching) -> None:
-        self.url, self.accepted = postgres.url(name), Counter[tuple[str, int]]()
+        self.url = postgres.url(name)
+        self.told: list[Told] = []
         self._processes, self._postgres, self._name, self._teaching = processes, postgres, name, teaching
         self.user_ids = self._with_database(_meet)
         self._running = {member: self._start(member) for member in MEMBERS}
@@ -71,6 +92,23 @@ class Cluster:
         """Kill all members, and read what they had acknowledged."""
         for member in list(self._running):
             self._end(member)
+
+    @property
+    def accepted(self) -> Counter[tuple[str, int]]:
+        """How often each version of a person was acknowledged."""
+        return Counter((told.user_id, told.number) for told in self.told if told.what == "accepted")
+
+    def seen(self, user_id: str) -> list[Operation]:
+        """Return what was done with a person's active version, and what was seen of it."""
+        mine = [told for told in self.told if told.user_id == user_id]
+        ended = {told.number for told in mine if told.what == "accepted"}
+        done = [t for t in mine if t.what == "accepted"]
+        unheard = [t for t in mine if t.what == "accept" and t.number not in ended]
+        return [
+            *(Operation(True, t.number, t.begun_s, t.ended_s) for t in done),
+            *(Operation(True, t.number, t.begun_s) for t in unheard),
+            *(Operation(False, t.number, t.begun_s, t.ended_s) for t in mine if t.what == "saw"),
+        ]
 
     def history(self) -> dict[str, list[Any]]:
         """Return the versions of each person, oldest first."""
@@ -101,9 +139,7 @@ class Cluster:
         process, lines = self._running.pop(member)
         process.kill()
         process.join()
-        for line in lines.read().decode().splitlines():
-            user_id, number = line.split()
-            self.accepted[user_id, int(number)] += 1
+        self.told += [Told.of(line) for line in lines.read().decode().splitlines()]
         lines.close()
 
 
@@ -137,6 +173,8 @@ def test_a_person_has_one_trainer_whatever_happens(
     assert set(cluster.accepted) <= kept
     assert set(cluster.accepted.values()) == {1}
     assert len({user_id for user_id, _ in kept}) == len(PEOPLE)
+    for user_id in cluster.user_ids:
+        assert faults(cluster.seen(user_id)) == []
 
 
 def test_without_fencing_it_would_be_found(processes: ForkServerContext, postgres: PostgresServer, name: str) -> None:
@@ -152,3 +190,15 @@ def test_without_fencing_it_would_be_found(processes: ForkServerContext, postgre
             break
     cluster.stop()
     assert found
+
+
+def test_a_member_that_answers_from_memory_would_be_found(
+    processes: ForkServerContext, postgres: PostgresServer, name: str
+) -> None:
+    """The other control: it shows a version that is older than one which was acknowledged."""
+    cluster = Cluster(processes, postgres, name, cluster_worker.teach_from_memory)
+    rng = random.Random(7)
+    for _ in range(NUM_FAULTS // 2):
+        cluster.disturb(rng)
+    cluster.stop()
+    assert any(faults(cluster.seen(user_id)) for user_id in cluster.user_ids)
