@@ -45,7 +45,7 @@ coverage: setup-dev ## run the tests and say which share of the lines of bot, en
 		--cov=bot --cov=engine --cov=storage --cov-report=json:build/coverage.json --cov-report= $(ARGS)
 	@$(BIN)/python -m tools.coverage build/coverage.json
 
-crash: setup-dev ## kill and stop heed over a thousand times, also while it learns and while agents work, and look for what is torn, lost or doubled (ARGS="--only learning")
+crash: setup-dev ## kill and stop heed over a thousand times, also while it learns and while agents work, disturb a cluster, and look for what is torn, lost or doubled (ARGS="--only learning")
 	@$(BIN)/python -m tests.crash $(ARGS)
 
 check: setup-dev ## lint, formatting, types, architecture

@@ -1,8 +1,8 @@
 """`python -m tests.crash --kills 1000`: the long runs and their negative controls; writes the figures as JSON.
 
 `--only chats` runs people on chat platforms, `--only learning` is updates and consolidations, `--only agent` is the
-agents' calls of tools. The file is written repeatedly while the runs go on, so that findings from before an
-interruption are kept.
+agents' calls of tools, `--only cluster` is several processes that teach on one PostgreSQL. The file is written
+repeatedly while the runs go on, so that findings from before an interruption are kept.
 Exit codes: 0 where nothing was torn, lost or doubled, every stop was in time and the controls failed; 1 otherwise.
 """
 
@@ -12,11 +12,12 @@ import itertools
 import json
 import logging
 import math
+import random
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,12 @@ from tests.crash.agent import books as agent_books
 from tests.crash.agent import kills as agent_kills
 from tests.crash.harness import STOP_WITHIN_S, Figures, run
 from tests.crash.history import Verdict
+from tests.storage import cluster_worker, disturbed_cluster, postgres_server
+from tests.storage.disturbed_cluster import DisturbedCluster, Findings, Teaching
 
 CONTROL_KILLS = 10
+CONTROL_FAULTS = 60
+SHOWN = 10  # findings of a kind
 LEARNING_CONTROL = (("heed", "correction"), ("heed", "correction"))
 RESULT = Path("tests/crash/results/kills.json")
 
@@ -137,6 +142,28 @@ async def _worked(name: str, num_kills: int, seed: int, keep: Keep, mode: str = 
     return is_right
 
 
+def shared(num_faults: int, seed: int, keep: Keep) -> bool:
+    """Disturb a cluster, then the negative controls. Return True if each ended as it has to."""
+    with postgres_server.running() as server:
+
+        def disturbed(part: str, num_faults: int, teaching: Teaching) -> Findings:
+            with server.database() as name:
+                cluster = DisturbedCluster(disturbed_cluster.starting(), server, name, teaching)
+                rng = random.Random(seed)
+                for _ in range(num_faults):
+                    cluster.disturb(rng)
+                cluster.stop()
+                found = cluster.found()
+            told = {name: value[:SHOWN] if isinstance(value, list) else value for name, value in asdict(found).items()}
+            keep({part: {"faults": dict(cluster.num_faults)} | told | {"is_right": found.is_right}})
+            return found
+
+        is_right = disturbed("cluster", num_faults, cluster_worker.teach).is_right
+        forked = disturbed("cluster_unfenced", CONTROL_FAULTS, cluster_worker.teach_unfenced).forks
+        stale = disturbed("cluster_from_memory", CONTROL_FAULTS, cluster_worker.teach_from_memory).stale
+    return is_right and bool(forked) and bool(stale)
+
+
 def parts_of(wanted: argparse.Namespace) -> list[Part]:
     """Return the parts to run; a count of 0 leaves a part out."""
     parts = [
@@ -162,7 +189,8 @@ def asked() -> argparse.Namespace:
         "--within-min", type=float, default=math.inf, help="kills while it learns: fewer on a busy machine"
     )
     parser.add_argument("--agent-kills", type=int, default=200)
-    parser.add_argument("--only", choices=("chats", "learning", "agent"))
+    parser.add_argument("--cluster-faults", type=int, default=300)
+    parser.add_argument("--only", choices=("chats", "learning", "agent", "cluster"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=RESULT)
     return parser.parse_args()
@@ -184,6 +212,8 @@ def main() -> int:
         is_well = asyncio.run(all_of(parts_of(wanted), wanted.seed, keep))
     if wanted.only in (None, "agent"):
         is_well &= asyncio.run(worked(wanted.agent_kills, wanted.seed, keep))
+    if wanted.only in (None, "cluster"):
+        is_well &= shared(wanted.cluster_faults, wanted.seed, keep)
     if wanted.only in (None, "learning"):
         is_well &= asyncio.run(taught(wanted.learning_kills, wanted.seed, keep, 60 * wanted.within_min))
     json.dump(found, sys.stdout, indent=2)
