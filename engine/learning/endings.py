@@ -36,6 +36,12 @@ def of_row(row: Feedback, version: int) -> LearnOutcome:
     )
 
 
+def refused(reason: str, *, has_note: bool) -> str:
+    """Return why nothing was learned, for the person to read."""
+    kept = " It stays as a note in the prompt." if has_note else ""
+    return f"{reason} A gentler second try did no better.{kept}"
+
+
 async def keep(database: Database, row: Feedback, version: int, reason: str) -> LearnOutcome:
     """End feedback that needs no update; `reason` is a sentence for the person, or empty."""
     return of_row(await database.write(lambda s: _kept(s, row, reason)), version)

@@ -26,7 +26,7 @@ from engine.learning.update_log import PhaseTimer, Status
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.prompts.tool_messages import carried
-from engine.requests import LearnOutcome
+from engine.requests import ChatMessage, LearnOutcome
 from engine.sample import Sample
 from engine.samples import lessons, notes, regression
 from engine.samples.context import LearningContext
@@ -156,7 +156,7 @@ class Learner:
             await self._take_note(lesson, update)
         lesson = update.as_read(lesson)
         teacher = self._demonstrations(lesson, update, lesson.general)
-        given = [r.messages for r in (lesson.corrected, *others)]
+        given = [*(r.messages for r in (lesson.corrected, *others)), *await self._wished_before(lesson)]
         whole, begun = await asyncio.gather(teacher.whole(given), teacher.openings())
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.read, others, self._prompts_of(update))
@@ -283,6 +283,13 @@ class Learner:
         count, asked = update.learn.num_counterfactuals, lesson.corrected.messages
         return await self._rollouts.take(update.parent, update.recent, count, without=asked)
 
+    async def _wished_before(self, lesson: Lesson) -> list[list[ChatMessage]]:
+        """Return what was read before the calls that earlier wishes are about: few other tasks show a way (ADR 41)."""
+        if not carried(lesson.corrected.messages):
+            return []
+        found = await self._database.read(lambda s: regression.wished(s, lesson.user_id, without=lesson.feedback_id))
+        return [conversation(row) for row in of_kind(found, lesson.corrected.messages)]
+
     async def _recent(self, lesson: Lesson) -> list[Completion]:
         rows = await self._database.read(lambda s: completions.recent(s, lesson.user_id, RECENT_ANSWERS))
         return of_kind(rows, lesson.corrected.messages)
@@ -346,7 +353,8 @@ class Learner:
         if not verdict.checks.get(bystanders.CHECK, True):  # a gentler try would change others as well
             return await self._end(update, update.outcome("kept", parent, verdict.reason, verdict))
         if update.is_last_try:
-            return await self._end(update, update.outcome("rejected", parent, _refused(update, verdict), verdict))
+            reason = endings.refused(verdict.reason, has_note=update.note is not None)
+            return await self._end(update, update.outcome("rejected", parent, reason, verdict))
         await self._try_gently(update, verdict)
         await self._train(update, samples)
         return await self._activate(update, samples)
@@ -380,19 +388,11 @@ class Learner:
         await self._database.write(lambda s: update_log.record(s, outcome, update.trained))
         return outcome
 
-    # -- after a lesson ----------------------------------------------------------------------------------------------
-
     async def warm_up(self, rollouts: Sequence[Rollout]) -> None:
         """Run one step of an update and discard it, so that the first real one does not pay for one-time set-up."""
         samples = [replace(sample, kind="correction") for sample in lessons.anchor_samples(rollouts)]
         await self._candidates.train("warm-up", ZERO_ADAPTER, samples, self._config.learn.merged({"steps": 1}))
         await self._candidates.close("warm-up")
-
-
-def _refused(update: _Update, verdict: Verdict) -> str:
-    """Return why nothing was learned, for the person to read."""
-    kept = " It stays as a note in the prompt." if update.note else ""
-    return f"{verdict.reason} A gentler second try did no better.{kept}"
 
 
 def _record_failure(update: _Update, s: Session, status: str, reason: str) -> None:

@@ -17,10 +17,12 @@ from storage.conversations import completions
 from storage.database import Session
 from storage.kinds import TAUGHT_AT_ONCE, FeedbackStatus
 from storage.learning import feedback
+from storage.learning import notes as note_rows
 from storage.tables import Completion
 
 _FEEDBACK = 100  # pieces looked through for corrections that hold
 _ANSWERS = 32  # answers looked through for approved ones
+_WISHES = 6
 
 Watched = tuple[Kind, Completion]
 
@@ -37,6 +39,17 @@ def find(s: Session, user_id: str, config: GateConfig, *, without: str = "") -> 
     ids = [i for i in _corrected(s, user_id) if i != without]
     earlier = [completions.get(s, user_id, i) for i in spread(ids, config.num_watched - len(gold))]
     return [*(("earlier", c) for c in earlier if _is_short(c, config)), *(("gold", c) for c in gold)]
+
+
+def wished(s: Session, user_id: str, *, without: str) -> list[Completion]:
+    """Return the answers about which the person's live notes were said, the newest few, but for one piece of feedback.
+
+    They are for going through again, not for measuring.
+    """
+    said = [note.feedback_id for note in reversed(note_rows.live(s, user_id)) if note.feedback_id != without]
+    ids = [feedback.get(s, feedback_id).completion_id for feedback_id in said if feedback_id is not None]
+    answers = [completions.get(s, user_id, answer_id) for answer_id in dict.fromkeys(ids) if answer_id]
+    return answers[:_WISHES]
 
 
 def regression_samples(

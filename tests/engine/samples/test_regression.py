@@ -6,12 +6,12 @@ from typing import Any
 from engine.config import GateConfig
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import Hindsight
-from engine.samples.regression import find, regression_samples
+from engine.samples.regression import find, regression_samples, wished
 from storage.conversations import completions
 from storage.database import Session
 from storage.kinds import FeedbackStatus
-from storage.learning import feedback
-from storage.tables import Completion
+from storage.learning import feedback, notes
+from storage.tables import Completion, Note
 from tests.engine.rows import completion, opened, person, said, taught
 
 CONFIG = GateConfig(num_watched=4, max_watched_tokens=16)
@@ -44,6 +44,25 @@ async def test_corrections_that_hold_and_approved_answers_are_found(tmp_path: Pa
         found = await database.read(lambda s: find(s, user_id, CONFIG))
     assert {c.id for _, c in found} == wanted
     assert [kind for kind, _ in found] == ["earlier", "gold"]
+
+
+async def test_what_live_notes_were_said_about_is_found(tmp_path: Path) -> None:
+    """The newest six first; not a note of the person's own, nor the one that is being learned, nor a lesson without."""
+    async with opened(tmp_path) as database:
+
+        def fill(s: Session) -> tuple[str, list[str], str]:
+            user_id, about = person(s), []
+            for number in range(8):
+                version = taught(s, user_id, str(number))
+                about.insert(0, feedback.get(s, version.feedback_id or "").completion_id or "")
+            newest = version.feedback_id or ""
+            notes.add(s, Note(user_id=user_id, text="my own"))
+            taught(s, user_id, "wrong file", is_local=True)
+            return user_id, about, newest
+
+        user_id, about, newest = await database.write(fill)
+        found = await database.read(lambda s: wished(s, user_id, without=newest))
+    assert [row.id for row in found] == about[1:7]
 
 
 async def test_other_peoples_answers_are_not_found(tmp_path: Path) -> None:
