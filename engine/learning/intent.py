@@ -29,7 +29,7 @@ QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
 LASTING = (Meaning.WISH, Meaning.FACT)  # stays in mind from now on, as a note at least
 _CERTAIN = 0.9  # probability of either of two such meanings from which it does not matter which
 _PLACEBO_FACTOR = 2.0  # times what a placebo moves: less is what any words do
-_TASK_SHARE = 0.5  # of the move on the denied call that another task must show
+_TASK_SHARE = 0.25  # of the move on the denied call that another task must show
 
 REASONS = {
     Meaning.FACT: "Noted. I keep this in mind for when it is asked about.",
@@ -190,7 +190,7 @@ def is_standing_at_work(moved: Sequence[float], placebo: Sequence[float], floor:
     """Return True if feedback about an agent's call is about other tasks, too.
 
     `moved` and `placebo` are in nats per token, on the denied call and on the task that is moved most. Both must be
-    moved more than by a placebo and than `floor`, the other one at least half as much as the denied call.
+    moved more than by a placebo and than `floor`, the other one at least a quarter as much as the denied call.
     """
     own, other = moved
     needed = [max(floor, _PLACEBO_FACTOR * beside) for beside in placebo]

@@ -52,8 +52,8 @@ async def test_standing_feedback_moves_other_prompts_more_than_a_placebo(
     ("moved", "placebo", "expected"),
     [
         ((0.1, 0.17), (0.0, 0.0), True),
-        ((0.3, 0.15), (0.0, 0.0), True),
-        ((0.3, 0.1), (0.0, 0.0), False),  # mostly on its own
+        ((0.3, 0.1), (0.0, 0.0), True),
+        ((0.3, 0.05), (0.0, 0.0), False),  # mostly on its own
         ((0.001, 0.2), (0.0, 0.0), False),  # not on the call that was denied
         ((0.3, 0.2), (0.0, 0.11), False),  # any words move it so far
         ((0.3, 0.2), (0.16, 0.0), False),
@@ -62,7 +62,7 @@ async def test_standing_feedback_moves_other_prompts_more_than_a_placebo(
 async def test_a_wish_about_work_shows_on_some_other_task(
     moved: tuple[float, float], placebo: tuple[float, float], expected: bool
 ) -> None:
-    """Half of its effect on the denied call, on both twice a placebo's, and above the floor."""
+    """A quarter of its effect on the denied call, on both twice a placebo's, and above the floor."""
     assert is_standing_at_work(moved, placebo, 0.005) is expected
 
 
