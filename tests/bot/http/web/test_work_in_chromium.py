@@ -277,10 +277,11 @@ async def test_a_work_that_comes_late_takes_no_ones_place(
     async def hold(route: Route) -> None:
         held.append(route)
 
-    work = (await shown(working))["id"]
+    work, url = (await shown(working))["id"], page.url
+    await page.goto("about:blank")  # what the page still asks for now is not held, and never answered
     await page.route(f"**/api/sessions/{work}?*", hold)
     async with page.expect_request(f"**/api/sessions/{work}?*"):
-        await page.reload()
+        await page.goto(url)
     await page.locator("#new-chat").click()
     await expect(page.locator("#welcome")).to_be_visible()
     await until(lambda: bool(held))
