@@ -312,6 +312,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--checkpoints", type=Path, help="folder to resume from (below checkpoints)")
     parser.add_argument("--workshop", action="store_true", help="weights of an agent at work, not of chats")
     parser.add_argument("--steps", type=int, default=TrainConfig.steps)
+    parser.add_argument("--seed", type=int, default=TrainConfig.seed, help="another draws other conversations")
     parser.add_argument("--fresh", action="store_true", help="forget an earlier run's checkpoints")
     parser.add_argument("--begun", type=Path, help="finished weights to train further, at half the rates")
     parser.add_argument("--threads", type=int, default=1, help="more only where nothing else runs")
@@ -321,7 +322,7 @@ def main(arguments: list[str]) -> int:
     checkpoints = options.checkpoints or CHECKPOINTS / name
     if options.fresh:
         shutil.rmtree(checkpoints, ignore_errors=True)
-    config = replace(AT_WORK if options.workshop else TrainConfig(), steps=options.steps)
+    config = replace(AT_WORK if options.workshop else TrainConfig(), steps=options.steps, seed=options.seed)
     train(config.further() if options.begun else config, options.out or PACKAGED[name], checkpoints, options.begun)
     return 0
 

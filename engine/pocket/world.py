@@ -203,10 +203,16 @@ def _restored(rng: random.Random, mix: Mix) -> WorldSample:
 
 
 def _at_work(scene: Scene) -> WorldSample:
-    """Write an agent's session, sometimes of a person who has noted a wish about chats."""
+    """Write an agent's session, sometimes of a person who has noted a wish about chats.
+
+    It draws from a source of its own: chats stay as they are when the workshop changes.
+    """
     is_noted = scene.rng.random() < scene.mix.strange_share
-    lines = session.drawn(scene.rng, draw_wish(scene, 1)[0] if is_noted else "")
-    return WorldSample([WorldTurn(line.role, line.content) for line in lines])
+    note = draw_wish(scene, 1)[0] if is_noted else ""
+    lines = session.drawn(random.Random(scene.rng.getrandbits(64)), note)
+    return WorldSample(
+        [WorldTurn(one.role, one.content) if one.is_learned else WorldTurn(one.role, "", one.content) for one in lines]
+    )
 
 
 def sample_conversation(rng: random.Random, mix: Mix = FULL) -> WorldSample:

@@ -5,7 +5,7 @@ stands before a correction is what led to it.
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.pocket.workshop import tasks
 from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
@@ -14,7 +14,7 @@ from engine.pocket.workshop.work import MAY_I, FolderWork, Step
 from engine.prompts.hindsight import Hindsight, with_hindsight, with_notes
 from engine.requests import ChatMessage
 
-# As `bot.agent.state.SYSTEM` and `bot.agent.session.HERE` have it, and the chat template the tools; tests hold them.
+# As `bot.agent.state.SYSTEM` and `bot.agent.session.HERE` and LEFT_OUT have it, and the chat template the tools; tests hold them.
 SYSTEM = (
     "You work on the files of one folder, with the tools you are given. Call exactly one tool at a time and read its "
     "result before you go on. Do not guess what a file holds. Say in a sentence what you did when you are done."
@@ -24,11 +24,16 @@ TOOLS = (
     "Tools: read(path, offset, limit), write(path, content), edit(path, old, new, all), "
     "edit_lines(path, start, end, content), glob(pattern), grep(pattern, path), bash(command)"
 )
+LEFT_OUT = "(output left out: the conversation has grown too long)"
 DIFFERENCE = "In this call of {tool}: {name} must be {new}, not {old}."
 _WEIGHTS = dict.fromkeys(FORMS, 1.0) | {
     "change": 2.5, "set": 1.5, "add": 1.8, "rename": 2.0, "remove": 1.5, "everywhere": 2.0, "run": 1.3,
 }  # fmt: skip
+_COUNTS = (0.7, 0.16, 0.06, 0.03, 0.02, 0.015, 0.015)  # shares of sessions of one task, two, ...
+_LONG = 3  # tasks, from which on a session may have outputs left out
+_NUM_WISHES = (0.34, 0.18, 0.13, 0.11, 0.1, 0.14)  # shares of one wish, two, ...
 _RARE = {"reads": 4.0, "spares_tests": 4.0, "by_lines": 3.0}  # ways that few tasks show are asked for more often there
+_NOTED = {"by_lines": 2.0, "asks": 1.5, "reads": 1.5}  # the same in notes
 _CALL_END = "}\n</tool_call>"
 _YES = ("yes", "yes, please", "go ahead", "ok", "sure", "do it", "yes, run it")
 _NO = ("no", "no, do not", "better not", "no, leave it", "not now")
@@ -40,27 +45,40 @@ class Line:
 
     role: str
     content: str
+    is_learned: bool = True  # if it is the model's
 
 
 def drawn(rng: random.Random, chat_note: str = "") -> list[Line]:
-    """Draw a session of one task or two; `chat_note` is a wish about chats, which changes nothing here."""
+    """Draw a session of one task or more; `chat_note` is a wish about chats, which changes nothing here."""
     here: list[str] = []
     ways, notes = DEFAULT, [chat_note] if chat_note else []
     kind = rng.random()
-    directions = _directions(rng) if kind < 0.34 else []
+    directions = _directions(rng) if kind < 0.36 else []
     for direction in directions:
         ways = ways.with_side(direction)
-        (here if kind < 0.08 else notes).append(wish(direction, rng))
-    lines: list[Line] = []
+        (here if kind < 0.08 else notes).append(_noted(direction, rng))
+    exchanges: list[list[Line]] = []
     folder = None
-    for is_last in (False, True) if rng.random() < 0.2 else (True,):
-        task = tasks.drawn(_form(directions, rng), rng, folder=folder)
-        said, ways = _told(task, ways, rng) if is_last and kind > 0.2 else (task.text, ways)
+    count = rng.choices(range(1, len(_COUNTS) + 1), _COUNTS)[0]
+    for number in range(1, count + 1):
+        task = tasks.drawn(_form(directions, rng), rng, folder=folder if rng.random() < 0.5 else None)
+        said, ways = _told(task, ways, rng) if number == count and kind > 0.2 else (task.text, ways)
         work = FolderWork(task.folder, ways, may_run=rng.random() < 0.75)
         task.do(work)
-        lines += _written(said, work, rng)
-        folder = work.folder
-    return [Line("system", system(here, notes)), *lines]
+        exchanges.append(_written(said, work, rng))
+        folder = work.folder if any(work.folder.files.values()) else None
+    if count >= _LONG and rng.random() < 0.5:
+        exchanges = _shortened(exchanges, rng.randrange(1, count))
+    return [Line("system", system(here, notes)), *(line for lines in exchanges for line in lines)]
+
+
+def _shortened(exchanges: list[list[Line]], count: int) -> list[list[Line]]:
+    """Leave out what the tools answered in the first `count` exchanges; what followed from it can not be learned."""
+    before = [
+        [replace(line, content=LEFT_OUT) if line.role == "tool" else replace(line, is_learned=False) for line in lines]
+        for lines in exchanges[:count]
+    ]
+    return [*before, *exchanges[count:]]
 
 
 def system(here: list[str], notes: list[str]) -> str:
@@ -79,8 +97,20 @@ def _form(directions: list[Direction], rng: random.Random) -> str:
 
 def _directions(rng: random.Random) -> list[Direction]:
     """Draw one to six different ways with a side each, mostly not the default."""
-    ways = rng.sample(NAMES, rng.choices(range(1, 7), (0.4, 0.2, 0.15, 0.1, 0.08, 0.07))[0])
-    return [(way, rng.random() < 0.85) for way in ways]
+    count = rng.choices(range(1, len(NAMES) + 1), _NUM_WISHES)[0]
+    ways = sorted(NAMES, key=lambda way: rng.random() ** (1 / _NOTED.get(way, 1.0)), reverse=True)
+    return [(way, rng.random() < 0.85) for way in rng.sample(ways[:count], count)]
+
+
+def _noted(direction: Direction, rng: random.Random) -> str:
+    """Draw what a note says that holds a wish: mostly the words, sometimes those of an edit of another task's call."""
+    if direction[0] == "is_tight" and rng.random() < 0.25:
+        task = tasks.drawn(rng.choice(SHOWN_BY["is_tight"]), rng)
+        before = DEFAULT.with_side(("is_tight", not direction[1]))
+        wanted = before.with_side(direction)
+        if text := _difference(first_that_differs(task, before, wanted), wanted, task):
+            return text
+    return wish(direction, rng)
 
 
 def _told(task: Task, ways: Ways, rng: random.Random) -> tuple[str, Ways]:

@@ -68,6 +68,7 @@ class Task:
     file: str
     setting: FileLine  # the key it is about, and the new value
     other: str = ""  # a new name
+    listing: tuple[str, ...] = ()  # the files at the top, in the order in which the tool lists them: newest first
 
     def do(self, work: FolderWork) -> None:
         """Do it, the words at its end included."""
@@ -93,7 +94,8 @@ def drawn(form: str, rng: random.Random, *, is_held_out: bool = False, folder: F
     if form == "everywhere" and TESTS + file not in given.files:
         given = given.with_lines(TESTS + file, (FileLine(key, old).line(),))
     text = _typed(rng.choice(WORDS[form][is_held_out]), rng).format(k=key, k2=fresh, o=old, v=new, f=file)
-    return Task(form, text, given, file, FileLine(key, new), fresh)
+    there = [*(name for name in given.files if "/" not in name), CHECK]
+    return Task(form, text, given, file, FileLine(key, new), fresh, tuple(rng.sample(there, len(there))))
 
 
 def _typed(words: str, rng: random.Random) -> str:
@@ -166,7 +168,7 @@ def _where(task: Task, work: FolderWork) -> None:
 
 
 def _list(task: Task, work: FolderWork) -> None:
-    there = [*(name for name in work.folder.files if "/" not in name), CHECK]
+    there = list(task.listing)
     work.glob(there)
     work.say(f"There are {listed(there)}.")
 

@@ -25,7 +25,7 @@ def sessions() -> list[list[Line]]:
 
 def test_the_system_message_is_the_agents() -> None:
     """Word for word: the model has read no other."""
-    assert (session.SYSTEM, session.HERE) == (state.SYSTEM, agent.HERE)
+    assert (session.SYSTEM, session.HERE, session.LEFT_OUT) == (state.SYSTEM, agent.HERE, agent.LEFT_OUT)
 
 
 def test_turns_alternate_and_the_model_has_the_last_word(sessions: list[list[Line]]) -> None:
@@ -51,6 +51,25 @@ def test_wishes_stand_in_every_place(sessions: list[list[Line]]) -> None:
     assert sum(MARK in text for text in asked) > 150
     assert sum("[Known about this work: The call was " in text for text in asked) > 100
     assert sum("must be" in text and MARK in text for text in asked) > 3
+
+
+def test_long_sessions_have_outputs_left_out(sessions: list[list[Line]]) -> None:
+    """From the oldest on, of whole tasks; steps that followed from what is not there any more are not learned."""
+    short = [lines for lines in sessions if any(line.content == session.LEFT_OUT for line in lines)]
+    assert len(short) > 30
+    for lines in short:
+        first = next(place for place, line in enumerate(lines) if line.role == "assistant" and line.is_learned)
+        outputs = [line.content == session.LEFT_OUT for line in lines if line.role == "tool"]
+        assert outputs == sorted(outputs, reverse=True)
+        assert not any(line.content == session.LEFT_OUT for line in lines[first:])
+        assert all(line.is_learned for line in lines[first:])
+
+
+def test_an_edit_of_another_call_stands_in_notes(sessions: list[list[Line]]) -> None:
+    """As a person's notes have it who has changed arguments rather than said a wish."""
+    notes = [line for lines in sessions for line in lines[0].content.splitlines() if line.startswith("- In this call")]
+    assert len(notes) > 10
+    assert all(" must be " in note and "=" in note for note in notes)
 
 
 def test_other_arguments_are_worded_as_the_agent_words_them() -> None:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from engine.pocket.workshop import tasks
-from engine.pocket.workshop.folder import TESTS
+from engine.pocket.workshop.folder import CHECK, TESTS
 from engine.pocket.workshop.tasks import FORMS, WORDS, Task
 from engine.pocket.workshop.ways import DEFAULT, NAMES, Ways
 from engine.pocket.workshop.work import FolderWork
@@ -90,3 +90,14 @@ def test_every_way_does_the_task(form: str) -> None:
         ]
         assert files[0] == files[1]
         assert all("<tool_call>" not in one.steps[-1].said for one in work)
+
+
+def test_files_are_listed_in_any_order() -> None:
+    """The tool has the newest first; the answer names them as it did."""
+    told = [tasks.drawn("list", random.Random(n)) for n in range(20)]
+    assert {task.listing[0] == CHECK for task in told} == {True, False}
+    for task in told:
+        work = FolderWork(task.folder, DEFAULT)
+        task.do(work)
+        assert work.steps[0].answer.split() == list(task.listing)
+        assert work.steps[-1].said == f"There are {tasks.listed(list(task.listing))}."
