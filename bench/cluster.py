@@ -23,7 +23,6 @@ from bench.figures import Row, p99, row
 from engine.cluster import cluster
 from engine.cluster.engines_here import EnginesHere
 from engine.cluster.fleet import Known
-from engine.cluster.lease_keeper import DURATION_S
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import EngineRestarting
@@ -37,6 +36,7 @@ from storage.database import Database
 from storage.fencing import Tokens
 from storage.kinds import FeedbackStatus
 from storage.learning import feedback
+from storage.lease_keeper import DURATION_S
 from storage.people import people
 from storage.tables import Completion, Feedback
 

@@ -11,7 +11,7 @@ import threading
 from sqlmodel import Session, select
 
 from storage.errors import LeaseLost
-from storage.leases import Lease
+from storage.leases import PERSON, Lease
 
 KEY = "tokens"  # of a session's info
 
@@ -57,4 +57,14 @@ class Tokens:
 
 def person(user_id: str) -> str:
     """Return the name of the lease on a person's adapter."""
-    return f"person/{user_id}"
+    return f"{PERSON}{user_id}"
+
+
+def platform(name: str) -> str:
+    """Return the name of the lease on a chat platform, which one gateway listens to and speaks on."""
+    return f"platform/{name}"
+
+
+def agent_work(work_id: str) -> str:
+    """Return the name of the lease on an agent's session, which one gateway works on."""
+    return f"agent/{work_id}"

@@ -13,6 +13,7 @@ from sqlmodel import Field, Session, SQLModel, col, select, update
 from storage.errors import LeaseHeld
 from storage.tables import now_s  # the module names the constraints of every table
 
+PERSON = "person/"  # what the names of leases on people begin with
 _CLOCK = text("SELECT extract(epoch FROM clock_timestamp())")
 
 
@@ -66,13 +67,13 @@ def of(s: Session, name: str) -> Lease | None:
 
 def people(s: Session) -> set[str]:
     """Return the people whose leases are held now."""
-    held = select(Lease.user_id).where(col(Lease.user_id).is_not(None), Lease.ends_at > clock_s(s))
+    held = select(Lease.user_id).where(col(Lease.name).startswith(PERSON), Lease.ends_at > clock_s(s))
     return {str(user_id) for user_id in s.exec(held)}
 
 
 def num_people(s: Session) -> dict[str, int]:
     """Return how many people's leases each owner holds now."""
-    held = select(Lease.owner, func.count()).where(col(Lease.user_id).is_not(None), Lease.ends_at > clock_s(s))
+    held = select(Lease.owner, func.count()).where(col(Lease.name).startswith(PERSON), Lease.ends_at > clock_s(s))
     return dict(s.exec(held.group_by(Lease.owner)).all())
 
 

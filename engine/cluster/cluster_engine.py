@@ -10,7 +10,6 @@ from functools import partial
 from typing import TypeVar
 
 from engine.adapters.zip_format import AdapterPackage
-from engine.cluster.lease_keeper import DURATION_S, LeaseKeeper
 from engine.config import EngineConfig
 from engine.engine import Engine, Progress
 from engine.learning import endings
@@ -21,6 +20,7 @@ from storage.database import Database, Session
 from storage.errors import LeaseLost
 from storage.fencing import Tokens
 from storage.learning import feedback
+from storage.lease_keeper import DURATION_S, LeaseKeeper
 from storage.tables import Feedback
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class ClusterEngine(Engine):
 
     async def take_up(self, user_id: str) -> None:
         """Have a person's lease, and with it what waits for them."""
-        await self.leases.hold(user_id)
+        await self.leases.hold(user_id, user_id)
 
     # -- calls about one person ----------------------------------------------------------------------------------------
 
@@ -110,22 +110,22 @@ class ClusterEngine(Engine):
 
     async def _as_holder(self, user_id: str, do: Callable[[], Awaitable[T]]) -> T:
         """Do something with a person's lease. Where it was lost on the way, another engine does it: LeaseHeld."""
-        await self.leases.hold(user_id)
+        await self.leases.hold(user_id, user_id)
         try:
             return await do()
         except LeaseLost:
             pass
         except asyncio.CancelledError:  # of this call, or of a lesson that was let go
-            if _is_being_cancelled() or user_id in self.leases.people:
+            if _is_being_cancelled() or user_id in self.leases.held:
                 raise
         self.leases.lose(user_id)
-        await self.leases.hold(user_id)
+        await self.leases.hold(user_id, user_id)
         return await do()
 
     # -- people who come and go ----------------------------------------------------------------------------------------
 
     def _is_ours(self, user_id: str) -> bool:
-        return user_id in self.leases.people
+        return user_id in self.leases.held
 
     async def _take_over(self, user_id: str) -> None:
         """Go on with a person: give up what another engine left unfinished, take up what waits."""

@@ -14,7 +14,6 @@ from typing import Any
 
 from engine.cluster.cluster_engine import ClusterEngine
 from engine.cluster.fleet import EngineIdentity, EngineState
-from engine.cluster.lease_keeper import DURATION_S
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import EngineError
@@ -22,6 +21,7 @@ from engine.requests import Delta, GenerateRequest
 from storage.database import Database
 from storage.errors import StorageError
 from storage.fencing import Tokens
+from storage.lease_keeper import DURATION_S
 from storage.tables import new_id
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ class EngineProcess:
         engine = self._engine
         if engine is None or not engine.is_ready:
             return EngineState(False, self._line, self._has_failed, 0.0, 0)
-        return EngineState(True, "ok", False, self._weight, len(engine.leases.people))
+        return EngineState(True, "ok", False, self._weight, len(engine.leases.held))
 
     async def identity(self) -> EngineIdentity:
         """Return who this is; only once it is ready."""

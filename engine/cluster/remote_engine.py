@@ -17,7 +17,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from engine.adapters.zip_format import AdapterPackage
 from engine.cluster.cluster_engine import ClusterEngine
 from engine.cluster.fleet import EngineIdentity, Fleet, Known
-from engine.cluster.lease_keeper import DURATION_S
 from engine.config import ConsolidationConfig, EngineConfig
 from engine.engine import Engine, Progress
 from engine.errors import EngineError, EngineGone, EngineRestarting
@@ -38,6 +37,7 @@ from storage import leases
 from storage.database import Database, Session
 from storage.errors import LeaseHeld, StorageError
 from storage.learning import feedback, signals
+from storage.lease_keeper import DURATION_S
 from storage.tables import Feedback, Note
 
 logger = logging.getLogger(__name__)

@@ -92,7 +92,7 @@ async def test_a_lease_that_was_lost_on_the_way_is_another_engines_call(
     with pytest.raises(LeaseHeld) as refused:
         await one.undo(ana)
     assert refused.value.owner == "two/1"
-    assert one.leases.people == set()
+    assert one.leases.held == set()
 
 
 async def test_an_erased_person_is_nobodys(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ async def test_an_erased_person_is_nobodys(cluster: Cluster, monkeypatch: pytest
 
     monkeypatch.setattr(Engine, "forget", forget)
     await one.forget(ana)
-    assert one.leases.people == set()
+    assert one.leases.held == set()
     assert await cluster.databases[1].read(lambda s: leases.of(s, fencing.person(ana))) is None
 
 
@@ -113,7 +113,7 @@ async def test_a_person_is_taken_up_with_their_lease(cluster: Cluster) -> None:
     """As a gateway asks when it starts."""
     ana = await person(cluster)
     await cluster.engines[1].take_up(ana)
-    assert cluster.engines[1].leases.people == {ana}
+    assert cluster.engines[1].leases.held == {ana}
 
 
 async def test_nothing_is_taken_up_before_a_person_comes(cluster: Cluster) -> None:

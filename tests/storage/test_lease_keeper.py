@@ -1,4 +1,4 @@
-"""engine.cluster.lease_keeper: a person is one engine's, which goes on with them before anything else is done."""
+"""storage.lease_keeper: a thing is one process's, which goes on with it before anything else is done."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -6,11 +6,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from engine.cluster.lease_keeper import LeaseKeeper
-from storage import fencing
+from storage import fencing, leases
 from storage.database import Database
 from storage.errors import LeaseHeld, StorageError
 from storage.fencing import Tokens
+from storage.lease_keeper import LeaseKeeper
 from storage.people import people
 from tests.patience import PATIENCE_S
 from tests.storage.postgres_server import PostgresServer
@@ -61,9 +61,9 @@ async def test_a_person_is_taken_over_once(make: Make) -> None:
     """However many calls come for them at the same time."""
     one = make("one", 60.0)
     ana = await person(one)
-    await asyncio.gather(*(one.leases.hold(ana) for _ in range(5)))
+    await asyncio.gather(*(one.leases.hold(ana, ana) for _ in range(5)))
     assert one.told == [f"took {ana}"]
-    assert one.leases.people == {ana}
+    assert one.leases.held == {ana}
     assert one.tokens.of(fencing.person(ana)) == 1
 
 
@@ -71,20 +71,20 @@ async def test_another_ones_person_is_refused_with_the_owners_name(make: Make) -
     """The caller asks there."""
     one, two = make("one", 60.0), make("two", 60.0)
     ana = await person(one)
-    await one.leases.hold(ana)
+    await one.leases.hold(ana, ana)
     with pytest.raises(LeaseHeld) as refused:
-        await two.leases.hold(ana)
+        await two.leases.hold(ana, ana)
     assert refused.value.owner == "one/1"
-    assert two.leases.people == set()
+    assert two.leases.held == set()
 
 
 async def test_a_released_person_can_be_taken_at_once(make: Make) -> None:
     """What waited for them is forgotten where they were."""
     one, two = make("one", 60.0), make("two", 60.0)
     ana = await person(one)
-    await one.leases.hold(ana)
+    await one.leases.hold(ana, ana)
     await one.leases.release()
-    await two.leases.hold(ana)
+    await two.leases.hold(ana, ana)
     assert one.told == [f"took {ana}", f"lost {ana}"]
     assert two.tokens.of(fencing.person(ana)) == 2
 
@@ -95,22 +95,22 @@ async def test_a_takeover_that_fails_is_tried_again(make: Make) -> None:
     ana = await person(one)
     one.error = StorageError("busy")
     with pytest.raises(StorageError):
-        await one.leases.hold(ana)
-    assert (one.leases.people, one.tokens.of(fencing.person(ana))) == (set(), None)
+        await one.leases.hold(ana, ana)
+    assert (one.leases.held, one.tokens.of(fencing.person(ana))) == (set(), None)
     one.error = None
-    await one.leases.hold(ana)
-    assert one.leases.people == {ana}
+    await one.leases.hold(ana, ana)
+    assert one.leases.held == {ana}
 
 
 async def test_a_lease_outlives_its_time_while_its_engine_lives(make: Make) -> None:
     """It is lengthened meanwhile."""
     one, two = make("one", 0.3), make("two", 60.0)
     ana = await person(one)
-    await one.leases.hold(ana)
+    await one.leases.hold(ana, ana)
     watching = asyncio.create_task(one.leases.watch())
     await asyncio.sleep(0.9)
     with pytest.raises(LeaseHeld):
-        await two.leases.hold(ana)
+        await two.leases.hold(ana, ana)
     watching.cancel()
 
 
@@ -118,12 +118,37 @@ async def test_a_lease_that_another_took_is_noticed(make: Make) -> None:
     """The process slept past its end."""
     one, two = make("one", 0.1), make("two", 60.0)
     ana = await person(one)
-    await one.leases.hold(ana)
+    await one.leases.hold(ana, ana)
     await asyncio.sleep(0.2)
-    await two.leases.hold(ana)
+    await two.leases.hold(ana, ana)
     watching = asyncio.create_task(one.leases.watch())
     async with asyncio.timeout(PATIENCE_S):
-        while one.leases.people:  # noqa: ASYNC110  it tells nobody else
+        while one.leases.held:  # noqa: ASYNC110  it tells nobody else
             await asyncio.sleep(0.01)
     watching.cancel()
     assert one.told == [f"took {ana}", f"lost {ana}"]
+
+
+async def test_a_process_is_sure_of_a_lease_until_it_ends(make: Make) -> None:
+    """By its own clock, whether the database can be asked or not."""
+    one = make("one", 0.2)
+    ana = await person(one)
+    assert not one.leases.is_sure_of(ana)
+    await one.leases.hold(ana, ana)
+    assert one.leases.is_sure_of(ana)
+    await asyncio.sleep(0.25)
+    assert not one.leases.is_sure_of(ana)
+    await one.leases._renew()
+    assert one.leases.is_sure_of(ana)
+
+
+async def test_leases_of_two_kinds_do_not_meet(make: Make) -> None:
+    """A platform that is called as a person is; it counts as no person."""
+    one = make("one")
+    ana = await person(one)
+    platforms = LeaseKeeper(one.database, one.tokens, one._taken, one._lost, named=fencing.platform)
+    await one.leases.hold(ana, ana)
+    await platforms.hold(ana)
+    assert await one.database.read(leases.people) == {ana}
+    await platforms.let_go(ana)
+    assert (one.leases.held, platforms.held) == ({ana}, set())
