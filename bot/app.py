@@ -19,20 +19,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.access import admin_password
-from bot.agent.service import AgentService
+from bot.agent.service import REST_S, AgentService
 from bot.channel import Channel
 from bot.config import Settings
 from bot.core.core import Core
 from bot.errors import ModelNotFound, SettingsError
 from bot.housekeeping import pause_file as pausing
-from bot.housekeeping import settings_reload
+from bot.housekeeping import settings_reload, shared_pause
 from bot.housekeeping.pause_file import PAUSE_FILE, PauseFile
 from bot.housekeeping.periodic import DAY_S, PeriodicTask, running
 from bot.housekeeping.retention import AnswerRetention
 from bot.housekeeping.settings_reload import SettingsFile
+from bot.housekeeping.shared_pause import SharedPause
 from bot.http import port
 from bot.http.protocol.app_keys import Platforms
 from bot.http.server import application
+from bot.membership import GatewayLeases, Membership
+from bot.messaging.leased_channels import LeasedChannels
 from bot.messaging.supervisor import ChannelSupervisor
 from bot.monitoring.metrics import Metrics
 from bot.monitoring.redaction import hide
@@ -49,7 +52,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 EngineFactory = Callable[[EngineConfig, Database], "Engine"]
-DatabaseFactory = Callable[[Settings], Database]
 ChannelFactory = Callable[[Settings, Database], Sequence[Channel]]
 Foreground = Callable[["App"], Awaitable[None]]
 
@@ -64,17 +66,13 @@ def build_engine(config: EngineConfig, database: Database) -> "Engine":
     return Engine(config, database)
 
 
-def open_database(settings: Settings) -> Database:
-    """Return the database of a heed that is alone in it. Blocking."""
-    return Database.open(settings.data_dir, settings.database_url)
-
-
 @dataclass(frozen=True)
 class OpenedParts:
     """The parts opened before the engine starts and used after it."""
 
     core: Core
-    channels: ChannelSupervisor
+    channels: ChannelSupervisor | LeasedChannels
+    agents: AgentService
 
 
 class App:
@@ -86,8 +84,9 @@ class App:
         progress: Progress,
         engine_factory: EngineFactory = build_engine,
         channel_factory: ChannelFactory = switched_on,
-        database_factory: DatabaseFactory = open_database,
+        membership: Membership | None = None,
     ) -> None:
+        """`membership`: this is one gateway among several; None for a heed that is alone."""
         self.settings = settings.model_copy(deep=True)
         self._settings_file = SettingsFile(self.settings)
         self.url = ""
@@ -96,7 +95,7 @@ class App:
         self._progress = progress
         self._engine_factory = engine_factory
         self._channel_factory = channel_factory
-        self._database_factory = database_factory
+        self._membership = membership
         self._started_s = time.monotonic()
         self._is_ready = False
 
@@ -137,7 +136,7 @@ class App:
     async def _open(self, stack: AsyncExitStack, config: EngineConfig, listener: socket.socket) -> OpenedParts:
         settings = self.settings
         hide(settings.curriculum.api_key)
-        database = await asyncio.to_thread(self._database_factory, settings)
+        database = await asyncio.to_thread(self._opened_database)
         stack.push_async_callback(database.close)
         engine = self._engine_factory(config, database)
         stack.push_async_callback(engine.stop)
@@ -146,13 +145,40 @@ class App:
         stack.push_async_callback(core.lessons.drain)
         await core.keys.require_some()
         self.key = core.keys.own
-        agents = AgentService(core)
-        channels = ChannelSupervisor(self._channel_factory(settings, database), core, metrics, agents)
+        leases = await self._leases(stack, core)
+        agents = AgentService(core, None if leases is None else leases.agent_works)
+        channels = self._channels(core, agents, leases)
         timeout_s = settings.chat.drain_timeout_s
         http = application(core, Platforms(channels.health, tuple(channels.routes)), agents)
         await port.serve(stack, http, listener, timeout_s)
         stack.push_async_callback(channels.stop, timeout_s)
-        return OpenedParts(core, channels)
+        return OpenedParts(core, channels, agents)
+
+    def _opened_database(self) -> Database:
+        settings, membership = self.settings, self._membership
+        if membership is not None:
+            return membership.enter(settings)
+        return Database.open(settings.data_dir, settings.database_url)
+
+    async def _leases(self, stack: AsyncExitStack, core: Core) -> GatewayLeases | None:
+        """Return the leases of a gateway among several, which are lengthened until all else has ended."""
+        if self._membership is None:
+            return None
+        leases = self._membership.leases(core.database)
+        stack.push_async_callback(leases.release)
+        await stack.enter_async_context(running(leases.periodic_tasks()))
+        return leases
+
+    def _channels(
+        self, core: Core, agents: AgentService, leases: GatewayLeases | None
+    ) -> ChannelSupervisor | LeasedChannels:
+        def make() -> Sequence[Channel]:
+            return self._channel_factory(self.settings, core.database)
+
+        def supervised(channels: Sequence[Channel]) -> ChannelSupervisor:
+            return ChannelSupervisor(channels, core, core.metrics, agents)
+
+        return supervised(make()) if leases is None else LeasedChannels(make, supervised, leases.platforms)
 
     async def _serve(self, stack: AsyncExitStack, parts: OpenedParts, foreground: Foreground | None) -> None:
         await self._tell_password(parts.core.database)
@@ -160,7 +186,7 @@ class App:
         await parts.core.consent.start()
         await pause_file.look()
         await parts.core.lessons.start()
-        await stack.enter_async_context(running(self._periodic_tasks(parts.core.database, pause_file)))
+        await stack.enter_async_context(running(self._periodic_tasks(parts, pause_file)))
         keep_for_good()
         parts.channels.start()
         seconds = time.monotonic() - self._started_s
@@ -170,7 +196,12 @@ class App:
         else:
             await self._unless_stopping(foreground(self))
 
-    def _periodic_tasks(self, database: Database, pause_file: PauseFile) -> Iterator[PeriodicTask]:
+    def _periodic_tasks(self, parts: OpenedParts, pause_file: PauseFile) -> Iterator[PeriodicTask]:
+        database = parts.core.database
+        if self._membership is not None:
+            pause = SharedPause(database, parts.core.lessons)
+            yield PeriodicTask("hearing of pauses", pause.look, shared_pause.LOOK_EVERY_S)
+            yield PeriodicTask("letting sessions go", parts.agents.let_rest_go, REST_S)
         yield PeriodicTask(f"obeying the file {PAUSE_FILE}", pause_file.look, pausing.LOOK_EVERY_S)
         yield PeriodicTask("reading the settings again", self._settings_file.look, settings_reload.LOOK_EVERY_S)
         if self.settings.keep_completions_days is not None:

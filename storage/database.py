@@ -73,6 +73,7 @@ class Database:
 
     def __init__(self, store: Store, tokens: Tokens | None = None) -> None:
         self._store = store
+        self.is_shared = tokens is not None  # other processes write to it, too
         self._writer = Writer(store.writing, self._named, store.is_conflict, {fencing.KEY: tokens})
         self._readers = ThreadPoolExecutor(NUM_READERS, thread_name_prefix="heed-reader")
         self._closing = threading.Lock()

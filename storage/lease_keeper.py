@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from storage import fencing, leases
@@ -28,6 +28,7 @@ class HeldLease:
 
     key: str  # a person's id, a platform, ...
     ends_s: float  # by this machine's clock, asked before the database was: never later than there
+    is_lost: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class LeaseKeeper:
@@ -51,6 +52,11 @@ class LeaseKeeper:
         self._named = named
         self._held: dict[str, HeldLease] = {}  # by name
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @property
+    def renewal_s(self) -> float:
+        """The seconds after which to lengthen leases."""
+        return self._duration_s / RENEWALS
 
     @property
     def held(self) -> set[str]:
@@ -90,15 +96,21 @@ class LeaseKeeper:
         """Forget a lease that another process has; harmless if it is not held."""
         name = self._named(key)
         self._tokens.drop(name)
-        if self._held.pop(name, None) is not None:
+        if lease := self._held.pop(name, None):
+            lease.is_lost.set()
             self._lost(key)
+
+    async def until_lost(self, key: str) -> None:
+        """Return once a lease is not held any more."""
+        if lease := self._held.get(self._named(key)):
+            await lease.is_lost.wait()
 
     async def watch(self) -> None:
         """Lengthen all leases before they end, until cancelled."""
         while True:
-            await asyncio.sleep(self._duration_s / RENEWALS)
+            await asyncio.sleep(self.renewal_s)
             try:
-                await self._renew()
+                await self.renew()
             except StorageError as error:  # a named edge: the storage refuses what was lost meanwhile
                 logger.warning("leases are not renewed: %s", error)
 
@@ -116,7 +128,8 @@ class LeaseKeeper:
         except StorageError as error:  # a named edge: it ends by itself
             logger.warning("a lease is not released: %s", error)
 
-    async def _renew(self) -> None:
+    async def renew(self) -> None:
+        """Lengthen all leases once. Raises StorageError."""
         names, asked_s = list(self._held), time.monotonic()
         held = await self._database.write(lambda s: leases.renew(s, names, self._tokens.owner, self._duration_s))
         for name in names:

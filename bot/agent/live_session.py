@@ -70,6 +70,11 @@ class LiveSession:
         state = self._session.state
         return "waiting" if state.waiting else "failed" if state.failed else "idle"
 
+    @property
+    def is_resting(self) -> bool:
+        """True while nothing is done in it and no one looks."""
+        return self._task is None and not self._watchers
+
     def recover(self) -> None:
         """Begin to go on, once, where the process before has ended, if it ended in the middle of something."""
         if not self._is_recovered and self._task is None and self._session.state.is_broken_off:

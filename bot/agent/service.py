@@ -4,6 +4,7 @@ Invariants: a session is open once; a person's sessions and their scratch folder
 """
 
 import asyncio
+import time
 from functools import partial
 
 from bot.agent.core_mind import CoreMind
@@ -14,9 +15,11 @@ from bot.agent.state import SessionState
 from bot.agent.workspace_notes import KeepTold, WorkspaceNotes, WorkspaceTold
 from bot.agent.workspaces import Workspaces, erase
 from bot.core.core import Core
-from bot.errors import AgentNotAllowed
+from bot.errors import AgentNotAllowed, NotReady
 from bot.events import Author
 from storage.conversations import agent_work
+from storage.errors import LeaseHeld
+from storage.lease_keeper import LeaseKeeper
 from storage.tables import AgentWork
 
 SCRATCH_FOLDER = "workspaces"  # below the data directory
@@ -25,19 +28,24 @@ NO_CALLS = (
     "Qwen/Qwen3-4B can do much more."
 )
 NOT_ALLOWED = "The operator has not allowed {} to work with the agent: HEED_AGENT_ALLOW names those who may."
+ELSEWHERE = "Another gateway of this heed works on this session, or has ended just now. Try again in ten seconds."
+REST_S = 30.0  # without a word, and another gateway may have it
 MOST_SESSIONS = 200  # of a person; the oldest that no chat works on go
 
 
 class AgentService:
     """The sessions of one heed."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, leases: LeaseKeeper | None = None) -> None:
+        """`leases` are those on sessions, where heed is one gateway among several."""
         self._core = core
+        self._leases = leases
         self._settings = core.settings.agent
         self._scratch = self._settings.scratch or core.settings.data_dir / SCRATCH_FOLDER
         self.workspaces = Workspaces(self._settings, self._scratch, core.settings.data_dir)
         self._notes = WorkspaceNotes(core.database)
         self._open: dict[str, LiveSession] = {}
+        self._used_s: dict[str, float] = {}  # when each was asked for last, by this machine's clock
         core.gateway.when_forgotten = self._forget
 
     def require_allowed(self, author: Author) -> None:
@@ -103,20 +111,43 @@ class AgentService:
         await self._core.database.write(lambda s: agent_work.remove(s, user_id, work_id))
         self._open.pop(work_id, None)
 
+    async def let_rest_go(self) -> None:
+        """Close sessions that have rested for a while: another gateway may be asked to go on with them."""
+        assert self._leases is not None
+        last_s = time.monotonic() - REST_S
+        resting = [work_id for work_id, live in self._open.items() if live.is_resting]
+        for work_id in [work_id for work_id in resting if self._used_s[work_id] < last_s]:
+            await self._open.pop(work_id).close()
+            await self._leases.let_go(work_id)
+
     async def close(self) -> None:
         """Stop all that is done: a later heed goes on from what is stored."""
         await asyncio.gather(*(live.close() for live in self._open.values()))
         self._open.clear()
 
     async def _live(self, row: AgentWork) -> LiveSession:
+        row = await self._leased(row)
         if row.id not in self._open:
             here = await self._notes.of(row.user_id, row.workspace)
             if row.id not in self._open:  # by another who looked meanwhile
                 self._open[row.id] = self._opened(row, here)
         live = self._open[row.id]
+        self._used_s[row.id] = time.monotonic()
         if self._core.engine.is_ready:
             live.recover()
         return live
+
+    async def _leased(self, row: AgentWork) -> AgentWork:
+        """Have the lease on a session, and return it as it is then. Raises NotReady while another gateway has it."""
+        if self._leases is None or row.id in self._leases.held:
+            return row
+        if stale := self._open.pop(row.id, None):
+            await stale.close()
+        try:
+            await self._leases.hold(row.id, row.user_id)
+        except LeaseHeld:
+            raise NotReady(ELSEWHERE) from None
+        return await self._core.database.read(lambda s: agent_work.get(s, row.user_id, row.id))
 
     def _opened(self, row: AgentWork, here: list[str]) -> LiveSession:
         live: LiveSession

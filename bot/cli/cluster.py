@@ -16,12 +16,11 @@ from bot.cli.client import HeedClient
 from bot.cli.connection import client_of
 from bot.cli.console import console, guarded, settings
 from bot.config import Settings
-from bot.errors import SettingsError
+from bot.membership import Membership, database_url
 from bot.monitoring import logs
 from engine.cluster import cluster
 from storage import leases
 from storage.database import Database
-from storage.fencing import Tokens
 
 commands = typer.Typer(help="heed with several engines, on PostgreSQL and an object store.", no_args_is_help=True)
 
@@ -29,7 +28,6 @@ Url = Annotated[str, typer.Option("--url", help="Where heed runs, if not where t
 GATEWAY = "gateway"
 ENGINE_NAMES = "engine-"  # what the names of a cluster's engines begin with
 OBJECTS_FOLDER = "objects"  # below the data directory, where no other object store is set
-NEEDS_SERVER = "A cluster needs HEED_DATABASE_URL=postgresql://..., one database for all of its processes."
 
 
 @commands.command()
@@ -53,11 +51,10 @@ def status(url: Url = "") -> None:
 
 
 async def _status(chosen: Settings, connect: Callable[[], HeedClient]) -> list[str]:
-    if not chosen.database_url:
-        raise SettingsError(NEEDS_SERVER)
+    url = database_url(chosen)
     async with connect() as client:
         parts = (await client.ready())["parts"]
-    database = await asyncio.to_thread(Database.join, chosen.data_dir, chosen.database_url)
+    database = await asyncio.to_thread(Database.join, chosen.data_dir, url)
     try:
         held = await database.read(leases.num_people)
     finally:
@@ -70,15 +67,9 @@ async def _status(chosen: Settings, connect: Callable[[], HeedClient]) -> list[s
 
 
 async def _up(chosen: Settings, num_engines: int, *, has_terminal: bool) -> None:
-    if not chosen.database_url:
-        raise SettingsError(NEEDS_SERVER)
+    url = database_url(chosen)
     folder = (chosen.data_dir / OBJECTS_FOLDER).resolve()
     shared = chosen.model_copy(update={"object_store": chosen.object_store or f"file://{folder}"})
-    engine = partial(cluster.engine_with_engines_here, database_url=chosen.database_url, num_engines=num_engines)
-    gateway = partial(App, shared, engine_factory=engine, database_factory=_entered)
+    engine = partial(cluster.engine_with_engines_here, database_url=url, num_engines=num_engines)
+    gateway = partial(App, shared, engine_factory=engine, membership=Membership(GATEWAY))
     await serving.serve(gateway, has_terminal=has_terminal)
-
-
-def _entered(chosen: Settings) -> Database:
-    """Enter the cluster's database. A gateway holds no leases, so it changes nothing that needs one. Blocking."""
-    return Database.enter(chosen.database_url or "", GATEWAY, Tokens(GATEWAY))

@@ -41,7 +41,7 @@ class Acquaintances:
         Raises QuotaUsed if the address of a call has made too many people.
         """
         key = (author.platform, author.account)
-        if key not in self._known:
+        if key not in self._known or self._database.is_shared:  # another gateway may have erased them
             if author.address and not (await self.known(author)).id:
                 self._newcomers.admit(author.address)
             user_id = await self._made(author, key, is_learning=is_learning)
@@ -55,7 +55,8 @@ class Acquaintances:
         Raises QuotaUsed if `person` would.
         """
         key = (author.platform, author.account)
-        user_id = self._known.get(key) or (await self.known(author)).id
+        remembered = "" if self._database.is_shared else self._known.get(key)
+        user_id = remembered or (await self.known(author)).id
         if user_id:
             return Caller(user_id)
         if author.address:

@@ -92,14 +92,14 @@ class LearningService:
         self._tasks: dict[str, asyncio.Task[LearnOutcome]] = {}  # by feedback
         self._taking: set[asyncio.Task[Any]] = set()  # until their lesson has begun
         self._is_taken_up = False
-        self.when_resumed: Callable[[], Awaitable[None]] = _nothing  # told once what waited has begun
+        self.when_resumed: list[Callable[[], Awaitable[None]]] = []  # each is told once what waited has begun
         self.is_paused = False
         self.is_paused_by_file = False
 
     async def start(self) -> int:
         """Once the engine has started: take up what an earlier heed left, unless learning was paused."""
         paused = await self._database.read(lambda s: settings.get(s, PAUSED))
-        await self._set_paused(bool(paused), by_file=paused == BY_FILE)
+        await self.know_paused(bool(paused), by_file=paused == BY_FILE)
         return 0 if self.is_paused else await self._take_up()
 
     async def pause(self, *, by_file: bool = False) -> None:
@@ -108,17 +108,19 @@ class LearningService:
         A lesson that has begun is finished, a consolidation is broken off and done again later.
         """
         await self._database.write(lambda s: settings.put(s, PAUSED, BY_FILE if by_file else True))
-        await self._set_paused(True, by_file=by_file)
+        await self.know_paused(True, by_file=by_file)
 
     async def resume(self) -> int:
         """Learn again, what waited first; returns how many pieces did."""
         await self._database.write(lambda s: settings.remove(s, PAUSED))
-        await self._set_paused(False, by_file=False)
+        await self.know_paused(False, by_file=False)
         num_waited = await self._take_up()
-        await self.when_resumed()
+        for tell in list(self.when_resumed):
+            await tell()
         return num_waited
 
-    async def _set_paused(self, is_paused: bool, *, by_file: bool) -> None:
+    async def know_paused(self, is_paused: bool, *, by_file: bool) -> None:
+        """Act on what storage says of learning; nothing that waits is begun by this."""
         self.is_paused, self.is_paused_by_file = is_paused, by_file
         await self._engine.pause_consolidation(is_paused)
 
@@ -342,10 +344,6 @@ class LearningService:
         recent = await self._database.read(lambda s: completions.recent(s, row.user_id, RECENT))
         again = (answer for answer in recent if answer.retry_of == row.completion_id)
         return next((answer for answer in again if answer.adapter_version >= outcome.adapter_version), None)
-
-
-async def _nothing() -> None:
-    """Tell no one."""
 
 
 def _check_note(size: int, most: int) -> None:

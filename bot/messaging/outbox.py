@@ -64,6 +64,7 @@ class OutboxSender:
         self._senders: dict[ChatKey, asyncio.Task[None]] = {}
         self._queued: set[str] = set()
         self._open: set[str] = set()  # platforms that have started
+        self.may_show: Callable[[], bool] = _always  # False: another heed shows what waits
 
     @property
     def num_waiting(self) -> int:
@@ -265,7 +266,7 @@ class OutboxSender:
         num_failures = num_unreachable = 0
         while True:
             try:
-                if not (outbox_item.is_fresh or await self._is_waiting(outbox_item)):
+                if not (outbox_item.is_fresh or await self._is_waiting(outbox_item)) or not self.may_show():
                     return None
                 outbox_item.is_fresh = True
                 await self._delivery.show(outbox_item)
@@ -296,3 +297,7 @@ class OutboxSender:
         logger.warning(
             "an item could not be shown on %s and is given up: %s", outbox_item.platform, type(error).__name__
         )
+
+
+def _always() -> bool:
+    return True

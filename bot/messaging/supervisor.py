@@ -56,7 +56,7 @@ class ChannelSupervisor:
         self._retention = UpdateRetention(core.database, core.settings.keep_updates_hours * 3600)
         dispatcher = Dispatcher(core, self.outbox, self._channels, agents)
         self.inbox = InboxWorker(core.database, dispatcher.handle, metrics, platforms=self._channels)
-        core.lessons.when_resumed = self.inbox.take_up
+        core.lessons.when_resumed.append(self.inbox.take_up)
 
     @property
     def routes(self) -> list[web.RouteDef]:
@@ -77,6 +77,7 @@ class ChannelSupervisor:
     async def stop(self, timeout_s: float) -> None:
         """Take nothing new, let running answers end within `timeout_s`, and show what can still be shown."""
         deadline_s = time.monotonic() + timeout_s
+        self._core.lessons.when_resumed.remove(self.inbox.take_up)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

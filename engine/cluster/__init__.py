@@ -8,6 +8,8 @@ import secrets
 
 SECRET_SETTING = "RAY_AUTH_TOKEN"  # noqa: S105  a name; without it no process may call another one
 
+IS_SECRET_GIVEN = SECRET_SETTING in os.environ  # by the operator: several machines need the same one
+
 os.environ |= {
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",

@@ -8,6 +8,7 @@ from engine.config import EngineConfig
 from engine.errors import ClusterNotInstalled
 
 if TYPE_CHECKING:
+    from engine.cluster.engine_here import EngineHere
     from engine.engine import Engine
     from storage.database import Database
 
@@ -24,6 +25,26 @@ def engine_with_engines_here(
     from engine.cluster.fleet import Fleet
 
     return EnginesHere(config, database, Fleet(ray_engines.found, version("heed")), database_url, num_engines)
+
+
+def engine_of_gateway(config: EngineConfig, database: "Database") -> "Engine":
+    """Return the engine of a gateway whose engines are started by themselves, on any machines.
+
+    Raises ClusterNotInstalled.
+    """
+    ray_engines = _ray_engines()
+    from engine.cluster.engines_elsewhere import EnginesElsewhere
+    from engine.cluster.fleet import Fleet
+
+    return EnginesElsewhere(config, database, Fleet(ray_engines.found, version("heed")))
+
+
+def engine_here(name: str, config: EngineConfig, database_url: str) -> "EngineHere":
+    """Return an engine on this machine, among those of a cluster. Raises ClusterNotInstalled."""
+    _ray_engines()
+    from engine.cluster.engine_here import EngineHere
+
+    return EngineHere(name, config, database_url)
 
 
 def _ray_engines() -> ModuleType:

@@ -13,19 +13,20 @@ from importlib.metadata import version
 from typing import Any
 
 from engine.cluster.cluster_engine import ClusterEngine
-from engine.cluster.fleet import EngineIdentity, EngineState
+from engine.cluster.fleet import LOOK_EVERY_S, EngineIdentity, EngineState
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import EngineError
 from engine.requests import Delta, GenerateRequest
 from storage.database import Database
-from storage.errors import StorageError
+from storage.errors import DatabaseLocked, StorageError
 from storage.fencing import Tokens
 from storage.lease_keeper import DURATION_S
 from storage.tables import new_id
 
 logger = logging.getLogger(__name__)
 
+LOCKED_S = (1.0, 2.0, 5.0, 10.0)  # seconds between tries while the database is another's alone
 CALLS = frozenset(name for name in vars(Engine) if not name.startswith("_")) | {ClusterEngine.take_up.__name__}
 
 
@@ -46,7 +47,9 @@ class EngineProcess:
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
         self._weight = settings.weight
-        self._stops: dict[str, asyncio.Event] = {}
+        self._stops: dict[str, asyncio.Event] = {}  # by answer that is being written
+        self._is_silent = asyncio.Event()  # while there is none
+        self._is_silent.set()
         self._starting: asyncio.Task[None] | None = None
         self._line, self._has_failed = "starting", False
         self._database: Database | None = None
@@ -76,11 +79,14 @@ class EngineProcess:
     async def generate(self, request: GenerateRequest, stop_id: str) -> AsyncGenerator[Delta, None]:
         """Stream an answer, until `stop_generating` is called with `stop_id`."""
         stop = self._stops.setdefault(stop_id, asyncio.Event())
+        self._is_silent.clear()
         try:
             async for delta in self._ready.generate(replace(request, stop=stop)):
                 yield delta
         finally:
             self._stops.pop(stop_id, None)
+            if not self._stops:
+                self._is_silent.set()
 
     async def stop_generating(self, stop_id: str) -> None:
         """End an answer with what was written; harmless if it has ended."""
@@ -88,8 +94,12 @@ class EngineProcess:
             self._stops[stop_id].set()
 
     async def drain(self) -> None:
-        """Take no new people, and let those go that are here once nothing runs for them."""
+        """Take no new people, and let those go that are here once nothing runs for them; however long that takes."""
         self._weight = 0.0
+        if self._engine is None or not self._engine.is_ready:
+            return  # it has none yet
+        await asyncio.sleep(2 * LOOK_EVERY_S)  # until every gateway has seen it
+        await self._is_silent.wait()
         await self._ready.settled()
         await self._ready.leases.release()
 
@@ -111,12 +121,24 @@ class EngineProcess:
         tokens = Tokens(f"{settings.name}/{new_id()}")  # a process that comes back is another owner
         try:
             settings.config.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._database = await asyncio.to_thread(Database.enter, settings.database_url, settings.name, tokens)
+            self._database = await self._entered(tokens)
             self._engine = ClusterEngine(settings.config, self._database, tokens, settings.lease_s)
             await self._engine.start(self._say)
         except (EngineError, StorageError) as error:  # a named edge: whoever asks how it is reads it
             logger.exception("%s does not start", settings.name)
             self._line, self._has_failed = f"does not start: {error}", True
+
+    async def _entered(self, tokens: Tokens) -> Database:
+        """Enter the database, once whoever brings it up to date, or ran under this name, has let it go."""
+        for wait_s in (*LOCKED_S, None):
+            try:
+                return await asyncio.to_thread(Database.enter, self._settings.database_url, self._settings.name, tokens)
+            except DatabaseLocked as error:
+                if wait_s is None:
+                    raise
+                self._say(f"waiting: {error}")
+                await asyncio.sleep(wait_s)
+        raise AssertionError("the last time it raises")
 
     def _say(self, line: str) -> None:
         self._line = line

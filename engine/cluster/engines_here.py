@@ -5,16 +5,15 @@ import tempfile
 from dataclasses import replace
 
 from engine.cluster import ray_engines
+from engine.cluster.engine_here import ready
 from engine.cluster.fleet import Fleet
 from engine.cluster.ray_engines import RayEngine
 from engine.cluster.remote_engine import RemoteEngine
 from engine.config import EngineConfig
 from engine.engine import Progress
-from engine.errors import EngineStartError
 from storage.database import Database
 
 ENGINES_FOLDER = "engines"  # below the data directory, a folder for each engine
-LOOK_EVERY_S = 0.5
 
 
 class EnginesHere(RemoteEngine):
@@ -37,11 +36,12 @@ class EnginesHere(RemoteEngine):
             tempfile.TemporaryDirectory, prefix="heed-ray-", ignore_cleanup_errors=True
         )
         await asyncio.to_thread(ray_engines.begin, self._folder.name)
+        ray_engines.take_signals_back()
         for name in self._names:
             folder = (self.config.data_dir / ENGINES_FOLDER / name).resolve()
             own = replace(self.config, data_dir=folder)
             self._engines.append(await asyncio.to_thread(ray_engines.started, name, own, self._database_url))
-        await asyncio.gather(*(_ready(engine, progress) for engine in self._engines))
+        await asyncio.gather(*(ready(engine, progress) for engine in self._engines))
         await super().start(progress)
 
     async def stop(self) -> None:
@@ -51,15 +51,3 @@ class EnginesHere(RemoteEngine):
         await asyncio.to_thread(ray_engines.end)
         if self._folder is not None:
             await asyncio.to_thread(self._folder.cleanup)
-
-
-async def _ready(engine: RayEngine, progress: Progress) -> None:
-    told = ""
-    while not (state := await engine.state()).is_ready:
-        if state.has_failed:
-            raise EngineStartError(f"{engine.name} {state.line}")
-        if state.line != told:
-            told = state.line
-            progress(f"{engine.name}: {told}")
-        await asyncio.sleep(LOOK_EVERY_S)
-    progress(f"{engine.name} is ready")

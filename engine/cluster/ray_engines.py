@@ -5,6 +5,9 @@ for the machines of the cluster alone: who reaches them may run anything there.
 """
 
 import asyncio
+import logging
+import signal
+import threading
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import suppress
 from dataclasses import replace
@@ -12,11 +15,13 @@ from typing import Any, TypeVar
 
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from engine.cluster import IS_SECRET_GIVEN, SECRET_SETTING
 from engine.cluster.engine_process import EngineProcess, EngineSettings
 from engine.cluster.fleet import EngineHandle, EngineIdentity, EngineState
 from engine.config import EngineConfig
-from engine.errors import EngineGone
+from engine.errors import EngineGone, EngineStartError
 from engine.requests import Delta, GenerateRequest
 from storage.tables import new_id
 
@@ -24,6 +29,8 @@ T = TypeVar("T")
 
 NAMESPACE = "heed"
 OBJECT_STORE_BYTES = 100_000_000  # answers, lessons and adapters are small
+NO_RAY = "no Ray runs here: `ray start --head` on one machine, `ray start --address=THAT:6379` on the others"
+NO_SECRET = f"set {SECRET_SETTING} to one secret on every machine of the cluster: who knows it may run anything there"
 AT_ONCE = 1000  # calls of one engine that may wait or run
 
 
@@ -85,16 +92,57 @@ def begin(folder: str) -> None:
     )  # fmt: skip
 
 
+def join() -> None:
+    """Join the Ray that runs on this machine, or that RAY_ADDRESS names. Blocking. Raises EngineStartError."""
+    if not IS_SECRET_GIVEN:
+        raise EngineStartError(NO_SECRET)
+    logging.getLogger("ray").setLevel(logging.ERROR)  # it warns that it leaves the signals to us
+    try:
+        ray.init("auto", namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
+    except (ConnectionError, RayError, RuntimeError) as error:
+        raise EngineStartError(f"{NO_RAY} ({str(error).splitlines()[0]})") from error
+
+
+def take_signals_back() -> None:
+    """Let SIGTERM and SIGINT go where they went before Ray was begun or joined, which writes a stack trace at each.
+
+    In the main thread; harmless elsewhere.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.getsignal(number))
+            signal.siginterrupt(number, False)
+
+
 def end() -> None:
-    """Leave Ray; what was begun here ends with all of its processes. Blocking."""
+    """Leave Ray; what was begun here ends with all of its processes, what was joined goes on. Blocking."""
     ray.shutdown()
 
 
 def started(name: str, config: EngineConfig, database_url: str) -> RayEngine:
     """Make an engine's process, again whenever it ends. Blocking. Raises ValueError where one of that name runs."""
+    return _made(name, EngineSettings(name, config, database_url))
+
+
+def here(name: str, config: EngineConfig, database_url: str) -> RayEngine:
+    """Return the engine of that name, made on this machine if there is none, with one of its GPUs if it has any.
+
+    Blocking.
+    """
+    with suppress(ValueError):  # there is none
+        return RayEngine(name, ray.get_actor(name, NAMESPACE))
+    node_id = ray.get_runtime_context().get_node_id()
+    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    offered = next(node["Resources"] for node in nodes if node["NodeID"] == node_id)
+    stays = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    settings = EngineSettings(name, config, database_url)
+    return _made(name, settings, scheduling_strategy=stays, num_gpus=min(1, int(offered.get("GPU", 0))))
+
+
+def _made(name: str, settings: EngineSettings, **where: Any) -> RayEngine:
     options = {"name": name, "namespace": NAMESPACE, "lifetime": "detached", "max_concurrency": AT_ONCE}
-    made = ray.remote(EngineProcess).options(num_cpus=0, max_restarts=-1, **options)
-    return RayEngine(name, made.remote(EngineSettings(name, config, database_url)))
+    made = ray.remote(EngineProcess).options(num_cpus=0, max_restarts=-1, **options, **where)
+    return RayEngine(name, made.remote(settings))
 
 
 async def found() -> dict[str, EngineHandle]:

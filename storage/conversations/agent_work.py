@@ -4,7 +4,9 @@ from typing import Any
 
 from sqlmodel import Session, col, delete, select, update
 
+from storage import fencing
 from storage.errors import AgentWorkNotFound
+from storage.fencing import Tokens
 from storage.tables import AgentWork, copy_of
 
 
@@ -52,7 +54,13 @@ def leave(s: Session, user_id: str, place: str) -> None:
 
 
 def keep(s: Session, work_id: str, state: dict[str, Any]) -> None:
-    """Put a state in place of the one before; nothing happens to a session that was removed meanwhile."""
+    """Put a state in place of the one before; nothing happens to a session that was removed meanwhile.
+
+    Raises LeaseLost in a gateway that has lost the session to another one.
+    """
+    tokens: Tokens | None = s.info.get(fencing.KEY)
+    if tokens is not None:
+        tokens.check(s, fencing.agent_work(work_id))
     s.exec(update(AgentWork).where(col(AgentWork.id) == work_id).values(state=state))
 
 

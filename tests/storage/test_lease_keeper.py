@@ -138,7 +138,7 @@ async def test_a_process_is_sure_of_a_lease_until_it_ends(make: Make) -> None:
     assert one.leases.is_sure_of(ana)
     await asyncio.sleep(0.25)
     assert not one.leases.is_sure_of(ana)
-    await one.leases._renew()
+    await one.leases.renew()
     assert one.leases.is_sure_of(ana)
 
 
