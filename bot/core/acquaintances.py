@@ -41,7 +41,11 @@ class Acquaintances:
         Raises QuotaUsed if the address of a call has made too many people.
         """
         key = (author.platform, author.account)
-        if key not in self._known or self._database.is_shared:  # another gateway may have erased them
+        if self._database.is_shared:  # another gateway may have erased them
+            self._known.pop(key, None)
+            if user_id := (await self.known(author)).id:
+                return user_id
+        if key not in self._known:
             if author.address and not (await self.known(author)).id:
                 self._newcomers.admit(author.address)
             user_id = await self._made(author, key, is_learning=is_learning)

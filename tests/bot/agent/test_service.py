@@ -5,12 +5,18 @@ from pathlib import Path
 
 import pytest
 
+from bot.agent import service
+from bot.agent.service import AgentService
 from bot.agent.session import BROKEN_OFF
 from bot.agent.state import SessionState
-from bot.errors import AgentNotAllowed, SandboxUnavailable
+from bot.core.core import Core
+from bot.errors import AgentNotAllowed, NotReady, SandboxUnavailable
 from bot.events import Author
+from storage import fencing
 from storage.conversations import agent_work
 from storage.errors import AgentWorkNotFound
+from storage.fencing import Tokens
+from storage.lease_keeper import LeaseKeeper
 from storage.tables import AgentWork
 from tests.bot.agent.repositories import make_repository
 from tests.bot.agent.rig import BEN, LOCAL, AgentRig, agents_of
@@ -183,3 +189,35 @@ async def test_where_nothing_can_run_no_session_begins(rigged: AgentRig, monkeyp
     with pytest.raises(SandboxUnavailable, match="apt install bubblewrap"):
         await rigged.begun()
     assert await rigged.agents.of_person(await rigged.person()) == []
+
+
+async def test_of_two_gateways_one_works_on_a_session(rigged: AgentRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other one is refused until it has rested, and then goes on from what is stored."""
+    core = rigged.core
+    one, two = (AgentService(core, _leases(core, name)) for name in ("one", "two"))
+    user_id = await rigged.person()
+    row = await one.begin(user_id, "work")
+    _, live = await one.find(user_id, row.id)
+    rigged.will_call("write", path="a.txt", content="one\n")
+    await live.ask("write a.txt")
+    with pytest.raises(NotReady, match="Another gateway"):
+        await two.find(user_id, row.id)
+    await one.let_rest_go()  # too early
+    with pytest.raises(NotReady):
+        await two.find(user_id, row.id)
+    monkeypatch.setattr(service, "REST_S", -1.0)
+    await one.let_rest_go()
+    _, there = await two.find(user_id, row.id)
+    assert there.status == "waiting"
+    assert (await there.approve()).results[0][1].success
+    assert names(rigged.folder) == {"a.txt"}
+    await two.close()
+
+
+def _leases(core: Core, name: str) -> LeaseKeeper:
+    """The leases of one gateway on agents' sessions."""
+
+    async def taken(_work_id: str) -> None:
+        """Nothing is gone on with."""
+
+    return LeaseKeeper(core.database, Tokens(name), taken, lambda _: None, 60.0, fencing.agent_work)

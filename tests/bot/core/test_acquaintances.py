@@ -77,3 +77,15 @@ async def test_a_bounded_number_of_strangers_is_remembered(heed: Heed, monkeypat
     first = [await known.caller(name) for name in names]
     assert await known.caller(names[2]) == first[2]
     assert await known.caller(names[0]) != first[0]
+
+
+async def test_who_was_erased_at_another_gateway_is_remembered_no_more(heed: Heed) -> None:
+    """What it kept of them names a person that is not there."""
+    database = heed.core.database
+    database.is_shared = True
+    known = Acquaintances(database, 10)
+    before = await known.person(EVE)
+    assert await known.person(EVE) == before
+    await heed.engine.forget(before)  # the other gateway's caches are dropped, not this one's
+    assert (await known.caller(EVE)).is_stranger
+    assert await known.person(EVE) not in ("", before)

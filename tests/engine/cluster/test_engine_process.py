@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from engine.cluster import engine_process
 from engine.cluster.engine_process import CALLS, EngineProcess, EngineSettings
 from engine.config import EngineConfig
+from storage.database import Database
+from storage.fencing import Tokens
 from tests.patience import PATIENCE_S
+from tests.storage.postgres_server import PostgresServer
 
 
 def process(tmp_path: Path, url: str = "postgresql://heed@127.0.0.1:1/none") -> EngineProcess:
@@ -38,3 +42,27 @@ async def test_only_calls_of_an_engine_can_be_made(tmp_path: Path) -> None:
 async def test_ending_an_answer_that_has_ended_is_harmless(tmp_path: Path) -> None:
     """Its end and the wish for it may cross."""
     await process(tmp_path).stop_generating("gone")
+
+
+async def test_an_engine_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
+    """To end it is all that is left."""
+    engine = process(tmp_path)
+    async with asyncio.timeout(PATIENCE_S):
+        await engine.drain()
+
+
+async def test_a_database_that_is_another_members_for_a_moment_is_waited_for(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And whoever asks how it is reads for what."""
+    monkeypatch.setattr(engine_process, "LOCKED_S", (0.1, 0.1, 0.1))
+    with postgres.database() as name:
+        url = postgres.url(name)
+        namesake = await asyncio.to_thread(Database.enter, url, "one", Tokens("one/0"))
+        engine = process(tmp_path, url)
+        entering = asyncio.create_task(engine._entered(Tokens("one/1")))
+        async with asyncio.timeout(PATIENCE_S):
+            while not engine._line.startswith("waiting: "):  # noqa: ASYNC110  it is asked, as gateways do
+                await asyncio.sleep(0.01)
+            await namesake.close()
+            await (await entering).close()

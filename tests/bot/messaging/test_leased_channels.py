@@ -1,0 +1,149 @@
+"""bot.messaging.leased_channels: of several gateways one has a platform, and another one once it is gone."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from bot.agent.service import AgentService
+from bot.core.core import Core
+from bot.events import MessageReceived
+from bot.messaging import leased_channels
+from bot.messaging.leased_channels import LeasedChannels
+from bot.messaging.supervisor import ChannelSupervisor
+from bot.monitoring.metrics import Metrics
+from storage import fencing
+from storage.fencing import Tokens
+from storage.lease_keeper import LeaseKeeper
+from tests.bot.fake_channel import ANA, HOME, FakeChannel, FakePlatform
+from tests.bot.platform_rig import rig
+from tests.patience import until
+from tests.storage.new_data_dir import copy_to
+
+
+class Called(FakeChannel):
+    """A channel that its platform calls."""
+
+    def routes(self) -> list[web.RouteDef]:
+        """One."""
+        return [web.post("/telegram/hook", self._answer)]
+
+    async def _answer(self, _request: web.Request) -> web.Response:
+        return web.Response(text="taken")
+
+
+class OneGateway:
+    """A gateway with its leases, and the channels that it has made so far."""
+
+    def __init__(self, core: Core, name: str, shown: FakePlatform) -> None:
+        self.made: list[Called] = []
+        self._shown = shown
+        self.leases = LeaseKeeper(
+            core.database, Tokens(name), _taken, lambda _: None, duration_s=4.0, named=fencing.platform
+        )
+        self.channels = LeasedChannels(
+            self._make, lambda own: ChannelSupervisor(own, core, Metrics(), AgentService(core)), self.leases
+        )
+        self.watching = asyncio.create_task(self.leases.watch())
+
+    def _make(self) -> list[Called]:
+        self.made.append(Called(self._shown))
+        return self.made[-1:]
+
+    @property
+    def hears(self) -> bool:
+        """It has the platform, and listens."""
+        return self.made[-1].take is not None
+
+    async def stop(self) -> None:
+        """End it in order."""
+        self.watching.cancel()
+        await self.channels.stop(5)
+
+
+async def _taken(_key: str) -> None:
+    """Nothing is gone on with."""
+
+
+Begin = Callable[[str], OneGateway]
+
+
+@pytest.fixture
+async def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Begin]:
+    """Begin a gateway of one cluster; all show their messages on the same platform."""
+    monkeypatch.setattr(leased_channels, "LOOK_EVERY_S", 0.05)
+    copy_to(tmp_path / "data")
+    shown = FakePlatform()
+    async with AsyncExitStack() as stack:
+        heed = await stack.enter_async_context(rig(tmp_path / "data", FakeChannel(FakePlatform())))
+
+        def begun(name: str) -> OneGateway:
+            gateway = OneGateway(heed.core, name, shown)
+            stack.push_async_callback(gateway.stop)
+            gateway.channels.start()
+            return gateway
+
+        yield begun
+
+
+async def say(gateway: OneGateway, number: int) -> None:
+    """Have a gateway's channel take a message."""
+    fake = gateway.made[-1]
+    assert fake.take is not None
+    await fake.take(fake.update(MessageReceived(ANA, HOME, str(number), f"bees {number}"), str(number)))
+
+
+def answers(gateway: OneGateway, number: int) -> int:
+    """How often a message was answered."""
+    return sum(f"You asked about bees {number}" in text for text in gateway.made[-1].shown.texts())
+
+
+async def test_a_platform_is_one_gateways(begin: Begin) -> None:
+    """The other one is well, too; it listens once the first has ended."""
+    one = begin("one")
+    await until(lambda: one.hears)
+    two = begin("two")
+    await asyncio.sleep(0.3)
+    assert not two.hears
+    assert one.channels.health() == two.channels.health() == {"telegram": "ok"}
+    await say(one, 1)
+    await until(lambda: answers(one, 1) == 1)
+    await one.channels.stop(5)
+    await until(lambda: two.hears)
+    await say(two, 2)
+    await until(lambda: answers(two, 2) == 1)
+
+
+async def test_a_gateway_that_slept_past_its_lease_shows_nothing(begin: Begin) -> None:
+    """What it was about to show the other one has shown; it notices, and stops listening."""
+    one = begin("one")
+    await until(lambda: one.hears)
+    one.watching.cancel()  # it sleeps
+    await until(lambda: not one.leases.is_sure_of("telegram"))
+    await say(one, 1)  # its platform still calls it: taken, and not shown here
+    await asyncio.sleep(0.3)
+    assert answers(one, 1) == 0
+    two = begin("two")
+    await until(lambda: two.hears)
+    await until(lambda: answers(two, 1) == 1)
+    await one.leases.renew()  # it wakes
+    await until(lambda: "close" in one.made[-1].events)
+    assert answers(two, 1) == 1
+
+
+async def test_a_platform_that_calls_the_wrong_gateway_is_told_to_call_again(begin: Begin) -> None:
+    """The right one takes what it brings."""
+    one = begin("one")
+    await until(lambda: one.hears)
+    two = begin("two")
+    found = {}
+    for name, gateway in (("one", one), ("two", two)):
+        app = web.Application()
+        app.add_routes(gateway.channels.routes)
+        async with TestClient(TestServer(app)) as client, client.post("/telegram/hook") as response:
+            found[name] = (response.status, response.headers.get("Retry-After"), await response.text())
+    assert found == {"one": (200, None, "taken"), "two": (503, "1", "")}
