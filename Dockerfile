@@ -16,6 +16,9 @@ COPY pyproject.toml README.md LICENSE ./
 COPY requirements requirements
 COPY tools tools
 RUN python tools/bootstrap.py --flavour "$FLAVOUR"
+# WITH_CLUSTER=yes: Ray and the object stores' drivers, for several machines.
+ARG WITH_CLUSTER=""
+RUN test -z "$WITH_CLUSTER" || .venv/bin/pip install --no-deps -r requirements/cluster.txt
 
 COPY storage storage
 COPY engine engine

@@ -61,8 +61,8 @@ class GatewayLeases:
 
 
 async def _taken(_key: str) -> None:
-    """Go on with nothing: whoever holds the lease begins what it is for."""
+    """Go on with nothing: the one who asked for the lease does."""
 
 
 def _lost(_key: str) -> None:
-    """Forget nothing: it is looked for."""
+    """Forget nothing: the one who holds the lease looks."""

@@ -42,7 +42,7 @@ FLOORS = {
         {"bot.__main__"},
         {"bot.cli"},
         {"bot.app"},
-        {"bot.http", "bot.messaging", "bot.platforms"},
+        {"bot.http", "bot.membership", "bot.messaging", "bot.platforms"},
         {"bot.agent"},
         {"bot.commands"},
         {"bot.housekeeping"},
@@ -66,7 +66,7 @@ FLOORS = {
     "storage": (
         {"storage.reports", "storage.backup"},
         {"storage.learning"},
-        {"storage.people", "storage.conversations"},
+        {"storage.people", "storage.conversations", "storage.lease_keeper"},
         {"storage.database"},
         {"storage.sql"},
         {"storage.fencing"},

@@ -83,7 +83,28 @@ def test_containers_get_time_to_finish(services: dict[str, Any], name: str) -> N
 def test_each_container_has_a_profile(services: dict[str, Any]) -> None:
     """heed's share the data and the port: `docker compose up` starts neither, a profile or a name one of them."""
     profiles = {name: service["profiles"] for name, service in services.items()}
-    assert profiles == {"heed": ["cpu"], "heed-gpu": ["gpu"], "postgres": ["postgres"]}
+    alone = {"heed": ["cpu"], "heed-gpu": ["gpu"], "postgres": ["postgres"]}
+    assert profiles == alone | {name: ["cluster"] for name in ("ray", "engine", "gateway", "cluster-postgres")}
+
+
+def test_a_clusters_ports_stay_inside(services: dict[str, Any]) -> None:
+    """People reach the gateway by this machine's loopback; who could reach Ray might run anything."""
+    published = {name: service.get("ports", []) for name, service in services.items()}
+    assert {name for name in ("ray", "engine", "cluster-postgres") if published[name]} == set()
+    assert all(port.startswith("127.0.0.1:") for port in published["gateway"])
+    for name in ("ray", "engine", "gateway"):
+        assert services[name]["environment"]["RAY_AUTH_MODE"] == "token"
+        assert services[name]["cap_drop"] == ["ALL"]
+
+
+def test_kubernetes_lets_only_parts_reach_each_other() -> None:
+    """By a policy for all pods of heed, but for the port that people use; Ray wants its token."""
+    kinds = {one["kind"]: one for one in yaml.safe_load_all((ROOT / "deploy" / "kuberay.yaml").read_text())}
+    assert kinds["RayCluster"]["spec"]["authOptions"] == {"mode": "token"}
+    rules = kinds["NetworkPolicy"]["spec"]["ingress"]
+    assert [rule["ports"] for rule in rules if "from" not in rule] == [[{"protocol": "TCP", "port": 8080}]]
+    pinned = (ROOT / "requirements" / "cluster.txt").read_text().partition("\nray==")[2].split()[0]
+    assert kinds["RayCluster"]["spec"]["rayVersion"] == pinned
 
 
 @pytest.mark.parametrize("name", ["heed", "heed-gpu"])

@@ -146,7 +146,10 @@ class AccessPolicy:
         self._accounts.move_to_end(key)
         while len(self._accounts) > KNOWN_ACCOUNTS:
             self._accounts.popitem(last=False)
-        return self._accounts[key]
+        known = self._accounts[key]
+        if self._database.is_shared:  # another gateway may have let them in, or shut them out
+            known.state = await self._database.read(lambda s: access.state(s, *key))
+        return known
 
     async def _stored(self, platform: str, account: str) -> _Account:
         since_s = self._clock() - HOUR_S

@@ -26,7 +26,7 @@ from bot.cli.client import HeedClient
 from bot.cli.connection import client_of
 from bot.cli.console import console, ending, fail, guarded, settings
 from bot.cli.mcp import command as mcp_command
-from bot.cli.roles import Role
+from bot.cli.roles import ProcessRole
 from bot.config import Settings
 from bot.errors import BotError
 from bot.monitoring import logs
@@ -69,7 +69,9 @@ def run(
     has_terminal: Annotated[
         bool, typer.Option("--terminal/--no-terminal", help="A chat in this terminal too, where there is one.")
     ] = True,
-    role: Annotated[Role, typer.Option(help="Which part of a heed on several machines this process is.")] = Role.ALONE,
+    role: Annotated[
+        ProcessRole, typer.Option(help="Which part of a heed on several machines this process is.")
+    ] = ProcessRole.ALONE,
     name: Annotated[str, typer.Option(help="What the part is called, if not as its machine.")] = "",
 ) -> None:
     """Start heed: web page, HTTP calls, and a chat in this terminal."""
@@ -78,7 +80,7 @@ def run(
     for warning in config.unknown_variables():
         console.print(Text(f"warning: {warning}", style="yellow"))
     shows_terminal = has_terminal and sys.stdin.isatty() and sys.stdout.isatty()
-    if role == Role.ALONE:
+    if role == ProcessRole.ALONE:
         guarded(_run(chosen, has_terminal=shows_terminal))
     else:
         guarded(roles.run(chosen, role, name, has_terminal=shows_terminal))

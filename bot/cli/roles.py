@@ -16,7 +16,7 @@ from engine.cluster import cluster
 NEEDS_STORE = "Several machines need HEED_OBJECT_STORE=s3://bucket/heed, or file:// and a folder that all of them see."
 
 
-class Role(StrEnum):
+class ProcessRole(StrEnum):
     """The part of heed that one process is."""
 
     ALONE = "alone"
@@ -24,7 +24,7 @@ class Role(StrEnum):
     ENGINE = "engine"
 
 
-async def run(settings: Settings, role: Role, name: str, *, has_terminal: bool) -> None:
+async def run(settings: Settings, role: ProcessRole, name: str, *, has_terminal: bool) -> None:
     """Run one part of a cluster until it is ended. `name`: unlike any other's of the cluster; "" for the machine's.
 
     Raises SettingsError where something is missing that all parts share, and as App.run.
@@ -32,7 +32,7 @@ async def run(settings: Settings, role: Role, name: str, *, has_terminal: bool) 
     url, own = database_url(settings), f"{role}-{name or platform.node()}"
     if not settings.object_store:
         raise SettingsError(NEEDS_STORE)
-    if role == Role.ENGINE:
+    if role == ProcessRole.ENGINE:
         await _run_engine(own, settings, url)
     else:
         gateway = partial(App, settings, engine_factory=cluster.engine_of_gateway, membership=Membership(own))

@@ -8,11 +8,12 @@ import secrets
 
 SECRET_SETTING = "RAY_AUTH_TOKEN"  # noqa: S105  a name; without it no process may call another one
 
-IS_SECRET_GIVEN = SECRET_SETTING in os.environ  # by the operator: several machines need the same one
+IS_SECRET_GIVEN = bool(os.environ.get(SECRET_SETTING))  # by the operator: several machines need the same one
 
 os.environ |= {
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # its ports are on the loopback address, as on those systems
 }
-os.environ.setdefault(SECRET_SETTING, secrets.token_hex(32))
+if not IS_SECRET_GIVEN:
+    os.environ[SECRET_SETTING] = secrets.token_hex(32)

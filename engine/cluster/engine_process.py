@@ -129,7 +129,7 @@ class EngineProcess:
             self._line, self._has_failed = f"does not start: {error}", True
 
     async def _entered(self, tokens: Tokens) -> Database:
-        """Enter the database, once whoever brings it up to date, or ran under this name, has let it go."""
+        """Enter the database; one that is brought up to date, or has a member of this name, is waited for."""
         for wait_s in (*LOCKED_S, None):
             try:
                 return await asyncio.to_thread(Database.enter, self._settings.database_url, self._settings.name, tokens)

@@ -81,6 +81,16 @@ async def test_a_block_beats_all(start: StartAccess, what: What, mode: str) -> N
     assert (decision.is_allowed, decision.notice) == (False, "")
 
 
+async def test_a_block_at_another_gateway_holds_at_once(start: StartAccess) -> None:
+    """What is remembered of an account is not what decides."""
+    here, heed = await start(mode="open")
+    heed.core.database.is_shared = True
+    there = AccessPolicy(heed.core.database, heed.core.settings)
+    assert (await here.authorise(EVE, HOME, "message")).is_allowed
+    await there.block("telegram", "5", "telegram:1")
+    assert not (await here.authorise(EVE, HOME, "message")).is_allowed
+
+
 async def test_open_takes_everybody(start: StartAccess) -> None:
     """Without a list nobody is asked who they are; nobody is an admin by that."""
     access, _ = await start(mode="open")
