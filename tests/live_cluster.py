@@ -74,6 +74,12 @@ class LiveCluster:
         }
         self._ray: subprocess.Popen[bytes] | None = None
 
+    @property
+    def ray_pid(self) -> int:
+        """The process of which all of Ray's are children."""
+        assert self._ray is not None
+        return self._ray.pid
+
     async def start(self, engines: tuple[str, ...], gateways: tuple[str, ...]) -> None:
         """Start it, and return once every part is ready."""
         self._start_ray()

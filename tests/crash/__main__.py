@@ -1,8 +1,9 @@
 """`python -m tests.crash --kills 1000`: the long runs and their negative controls; writes the figures as JSON.
 
 `--only chats` runs people on chat platforms, `--only learning` is updates and consolidations, `--only agent` is the
-agents' calls of tools, `--only cluster` is several processes that teach on one PostgreSQL. The file is written
-repeatedly while the runs go on, so that findings from before an interruption are kept.
+agents' calls of tools, `--only cluster` is several processes that teach on one PostgreSQL, `--only machines` is engines
+and gateways while people chat. The file is written repeatedly while the runs go on, so that findings from before an
+interruption are kept.
 Exit codes: 0 where nothing was torn, lost or doubled, every stop was in time and the controls failed; 1 otherwise.
 """
 
@@ -21,11 +22,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from storage.database import Database
 from tests.crash import books, learning
 from tests.crash.agent import books as agent_books
 from tests.crash.agent import kills as agent_kills
 from tests.crash.harness import STOP_WITHIN_S, Figures, run
 from tests.crash.history import Verdict
+from tests.crash.machines import MachinesRun
+from tests.live_cluster import LiveCluster
 from tests.storage import cluster_worker, disturbed_cluster, postgres_server
 from tests.storage.disturbed_cluster import DisturbedCluster, Findings, Teaching
 
@@ -164,6 +168,23 @@ def shared(num_faults: int, seed: int, keep: Keep) -> bool:
     return is_right and bool(forked) and bool(stale)
 
 
+async def on_machines(num_faults: int, seed: int, keep: Keep) -> bool:
+    """Disturb engines and gateways while people chat and correct. Return True if nothing is wrong."""
+    with postgres_server.running() as server, server.database() as name, tempfile.TemporaryDirectory() as folder:
+        url = server.url(name)
+        cluster = LiveCluster(Path(folder), url, {"HEED_HTTP_NEW_PEOPLE_PER_HOUR": "1000"})
+        try:
+            await cluster.start(("one", "two"), ("a", "b"))
+            database = await asyncio.to_thread(Database.join, Path(folder), url)
+            run = MachinesRun(cluster, database, server, name, random.Random(seed))
+            found = await run.run(num_faults, lambda faults: keep({"machines": {"faults": dict(faults)}}))
+            await database.close()
+        finally:
+            await cluster.stop()
+    keep({"machines": {"faults": dict(run.num_faults)} | asdict(found) | {"is_right": found.is_right}})
+    return found.is_right
+
+
 def parts_of(wanted: argparse.Namespace) -> list[Part]:
     """Return the parts to run; a count of 0 leaves a part out."""
     parts = [
@@ -190,7 +211,8 @@ def asked() -> argparse.Namespace:
     )
     parser.add_argument("--agent-kills", type=int, default=200)
     parser.add_argument("--cluster-faults", type=int, default=300)
-    parser.add_argument("--only", choices=("chats", "learning", "agent", "cluster"))
+    parser.add_argument("--machine-faults", type=int, default=300)
+    parser.add_argument("--only", choices=("chats", "learning", "agent", "cluster", "machines"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=RESULT)
     return parser.parse_args()
@@ -214,6 +236,8 @@ def main() -> int:
         is_well &= asyncio.run(worked(wanted.agent_kills, wanted.seed, keep))
     if wanted.only in (None, "cluster"):
         is_well &= shared(wanted.cluster_faults, wanted.seed, keep)
+    if wanted.only in (None, "machines"):
+        is_well &= asyncio.run(on_machines(wanted.machine_faults, wanted.seed, keep))
     if wanted.only in (None, "learning"):
         is_well &= asyncio.run(taught(wanted.learning_kills, wanted.seed, keep, 60 * wanted.within_min))
     json.dump(found, sys.stdout, indent=2)

@@ -1,0 +1,203 @@
+"""A whole heed on several machines, disturbed while people chat and correct: engines and gateways are killed, put to
+sleep for longer than a lease, and cut off from the database.
+
+People call any gateway and call again until they are answered, a correction under one key. What is left is judged:
+each acknowledged lesson is there, once, in one chain of versions; what people were answered with is what one register
+would have shown; nothing they asked for stays without an answer.
+"""
+
+import asyncio
+import math
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import psutil
+
+from evals.client import chat_body
+from storage.database import Database, Session
+from storage.kinds import VersionState
+from storage.learning import feedback, versions
+from storage.lease_keeper import DURATION_S
+from storage.people import people
+from tests.live_cluster import LiveCluster
+from tests.storage.atomicity import Operation, faults
+from tests.storage.disturbed_cluster import forks
+from tests.storage.postgres_server import PostgresServer
+
+PEOPLE = ("ana", "ben", "eva", "kim")
+WISHES = (
+    "no emoji please",
+    "too long, shorter please",
+    "write in capitals",
+    "use bullet points",
+    "end with a question",
+)
+TOPICS = ("koala", "panda", "ocarina", "otter", "violin", "walrus")
+KINDS = ("kill an engine", "kill a gateway", "engine asleep", "gateway asleep", "cut off")
+CALL_S = 60.0  # after which a person calls another gateway
+PAUSE_S = 0.3
+ENGINE = "ray::EngineProcess"
+_CUT = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'heed' ORDER BY random() LIMIT 1"
+)
+
+
+@dataclass(frozen=True)
+class MachineFindings:
+    """What was found."""
+
+    num_answers: int
+    num_lessons: int
+    lost: list[str]
+    doubled: list[str]
+    forks: list[str]
+    stale: list[str]
+    unfinished: int  # feedback that is pending at the end
+
+    @property
+    def is_right(self) -> bool:
+        """True if nothing is wrong."""
+        return not (self.lost or self.doubled or self.forks or self.stale or self.unfinished)
+
+
+@dataclass
+class MachinesRun:
+    """The cluster under disturbance, and what people were told."""
+
+    cluster: LiveCluster
+    database: Database
+    postgres: PostgresServer
+    database_name: str
+    rng: random.Random
+    num_faults: Counter[str] = field(default_factory=Counter)
+    seen: dict[str, list[Operation]] = field(default_factory=dict)  # by person, of their active version
+    learned: dict[str, str] = field(default_factory=dict)  # person by feedback
+    is_over: bool = False
+
+    async def run(self, num_faults: int, report: Callable[[Counter[str]], None] = lambda _: None) -> MachineFindings:
+        """Disturb it so often, let it come to rest, and return what is wrong."""
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_S)) as session:
+            at_work = [asyncio.create_task(self._person(session, name)) for name in PEOPLE]
+            for _ in range(num_faults):
+                await self._disturb(self.rng.choice(KINDS))
+                report(self.num_faults)
+                await asyncio.sleep(self.rng.uniform(1.0, 6.0))
+            self.is_over = True
+            await asyncio.gather(*at_work)
+        return await self._found()
+
+    # -- people --------------------------------------------------------------------------------------------------------
+
+    async def _person(self, session: aiohttp.ClientSession, name: str) -> None:
+        rng = random.Random(f"{name}/{self.rng.random()}")
+        mine = self.seen.setdefault(name, [])
+        number = 0
+        while not self.is_over:
+            number += 1
+            begun_s = time.monotonic()
+            text = f"Tell me about the {rng.choice(TOPICS)}."
+            body = chat_body(name, [{"role": "user", "content": text}], "auto", "heed")
+            answer = await self._call(session, "/v1/chat/completions", body, f"{name}-{number}-ask")
+            mine.append(Operation(False, answer["heed"]["adapter_version"], begun_s, time.monotonic()))
+            if rng.random() < 0.5:
+                await self._correct(session, name, answer["id"], rng.choice(WISHES), f"{name}-{number}")
+
+    async def _correct(
+        self, session: aiohttp.ClientSession, name: str, completion_id: str, wish: str, key: str
+    ) -> None:
+        begun_s = time.monotonic()
+        body = {"user": name, "completion_id": completion_id, "kind": "correction", "text": wish, "wait": True}
+        told = await self._call(session, "/v1/feedback", body, key)
+        if told["status"] == "learned":
+            self.learned[told["feedback_id"]] = name
+            self.seen[name].append(Operation(True, told["adapter_version"], begun_s, time.monotonic()))
+
+    async def _call(self, session: aiohttp.ClientSession, path: str, body: dict[str, Any], key: str) -> dict[str, Any]:
+        """Call a gateway, and another one until one has done it: a client with patience."""
+        while True:
+            gateway = self.rng.choice(list(self.cluster.gateways.values()))
+            with suppress(aiohttp.ClientError, TimeoutError):
+                async with session.post(f"{gateway.url}{path}", json=body, headers={"Idempotency-Key": key}) as given:
+                    said: dict[str, Any] = await given.json()
+                    if given.status in (200, 202) and said.get("status") != "queued":
+                        return said
+                    assert given.status in (200, 202, 409, 500, 502, 503, 504), said
+            await asyncio.sleep(PAUSE_S)
+
+    # -- faults --------------------------------------------------------------------------------------------------------
+
+    async def _disturb(self, kind: str) -> None:
+        """Do one of KINDS to a part drawn at random."""
+        self.num_faults[kind] += 1
+        match kind:
+            case "kill an engine":
+                self._drawn_engine().kill()
+            case "kill a gateway":
+                name = self.rng.choice(list(self.cluster.gateways))
+                await self.cluster.gateways[name].end(signal.SIGKILL)
+                await self.cluster.start_gateway(name)
+            case "engine asleep":
+                await self._sleep(self._drawn_engine())
+            case "gateway asleep":
+                pid = self.rng.choice(list(self.cluster.gateways.values())).pid
+                assert pid is not None
+                await self._sleep(psutil.Process(pid))
+            case _:
+                await asyncio.to_thread(self.postgres.tell, self.database_name, _CUT)
+
+    def _drawn_engine(self) -> psutil.Process:
+        """Return an engine's process."""
+        found = [one for one in psutil.Process(self.cluster.ray_pid).children(recursive=True) if _is_engine(one)]
+        return self.rng.choice(found)
+
+    async def _sleep(self, process: psutil.Process) -> None:
+        """Stop a process and all its children for longer than a lease."""
+        family = [process, *process.children(recursive=True)]
+        for one in family:
+            with suppress(psutil.NoSuchProcess):
+                one.suspend()
+        await asyncio.sleep(DURATION_S * self.rng.uniform(1.05, 1.3))
+        for one in family:
+            with suppress(psutil.NoSuchProcess):
+                one.resume()
+
+    # -- what is left --------------------------------------------------------------------------------------------------
+
+    async def _found(self) -> MachineFindings:
+        history = await self.database.read(_history)
+        accepted = [v for rows in history.values() for v in rows if v.state == VersionState.ACCEPTED]
+        by_feedback = Counter(v.feedback_id for v in accepted if v.feedback_id)
+        return MachineFindings(
+            sum(not one.is_write for mine in self.seen.values() for one in mine),
+            len(self.learned),
+            sorted(one for one in self.learned if not by_feedback[one]),
+            sorted(str(one) for one, times in by_feedback.items() if times > 1),
+            forks(history),
+            [f"{name}: {fault}" for name in self.seen for fault in faults(self._with_unheard(name, history))],
+            len(await self.database.read(feedback.pending)),
+        )
+
+    def _with_unheard(self, name: str, history: dict[str, list[Any]]) -> list[Operation]:
+        """Return what a person saw, and versions that they were not told of: those may have come at any time."""
+        told = {one.value for one in self.seen[name] if one.is_write}
+        accepted = [v.number for v in history.get(name, []) if v.state == VersionState.ACCEPTED]
+        return [*self.seen[name], *(Operation(True, number, -math.inf) for number in accepted if number not in told)]
+
+
+def _history(s: Session) -> dict[str, list[Any]]:
+    """Return the versions of each person, oldest first."""
+    found = {name: people.find(s, "http", name) for name in PEOPLE}
+    return {name: versions.history(s, user.id)[::-1] for name, user in found.items() if user is not None}
+
+
+def _is_engine(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return any(word.startswith(ENGINE) for word in process.cmdline())
+    return False
