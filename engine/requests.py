@@ -53,6 +53,7 @@ class GenerateRequest:
     tools: list[Tool] = field(default_factory=list)  # shown to the chat template
     stop: asyncio.Event | None = None  # once set, the answer ends with what was written, as STOPPED
     remark: str = ""  # what the person said of an earlier try at this answer: read beside the notes, and kept by none
+    is_whole: bool = False  # too long a conversation is refused, rather than that its oldest turns are dropped
 
 
 @dataclass(frozen=True)

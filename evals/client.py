@@ -85,8 +85,9 @@ class Client:
         return answer_of(body)
 
     async def step(self, user: str, messages: Messages, tools: Sequence[Json], *, notes: Notes = "auto") -> Json:
-        """Return the body of a greedy answer that may call a tool."""
+        """Return the body of a greedy answer that may call a tool; a conversation that is too long is refused."""
         wanted = chat_body(user, messages, notes, "heed", self._max_tokens) | {"tools": list(tools)}
+        wanted["heed"] |= {"truncation": "disabled"}
         async with self._slots:
             return await self._call("POST", "/v1/chat/completions", wanted)
 
@@ -272,5 +273,6 @@ def _object(raw: bytes, response: aiohttp.ClientResponse) -> Json:
 
 
 def _refusal(body: Json, path: str, status: int) -> CallRefused:
-    message = (body.get("error") or {}).get("message", f"status {status}")
-    return CallRefused(f"heed refused {path}: {message}", status)
+    error = body.get("error") or {}
+    message = error.get("message", f"status {status}")
+    return CallRefused(f"heed refused {path}: {message}", status, error.get("code") or "")

@@ -27,11 +27,12 @@ class HeedUnreachable(EvalError, ConnectionError):
 
 
 class CallRefused(EvalError, RuntimeError):
-    """heed answered a call with an error; `status` is the HTTP status."""
+    """heed answered a call with an error; `status` is the HTTP status, `code` names the error, if the answer does."""
 
-    def __init__(self, message: str, status: int) -> None:
+    def __init__(self, message: str, status: int, code: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.code = code
 
 
 class MeasurementFailed(EvalError, RuntimeError):

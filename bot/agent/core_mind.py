@@ -29,7 +29,7 @@ class CoreMind:
     async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
         """Return the next answer. Raises SessionTooLong."""
         gateway = self._core.gateway
-        turn = Turn(self._user_id, messages, gateway.sampling(), tools=tools)
+        turn = Turn(self._user_id, messages, gateway.sampling(), tools=tools, is_whole=True)
         try:
             result = await self._result(turn)
         except PromptTooLongError as error:

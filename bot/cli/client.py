@@ -118,8 +118,9 @@ class HeedClient:
             yield chunk
 
     async def answer(self, messages: list[Json], tools: list[Json]) -> Json:
-        """Return the answer to a conversation that is not kept, which may call tools."""
-        body = {"model": "heed", "user": self.user, "messages": messages, "tools": tools}
+        """Return the answer to a conversation that is not kept, which may call tools; too long a one is refused."""
+        whole = {"truncation": "disabled"}
+        body = {"model": "heed", "user": self.user, "messages": messages, "tools": tools, "heed": whole}
         async with self._call("POST", "/v1/chat/completions", body) as response:
             return await _object(response)
 

@@ -48,6 +48,7 @@ class Turn:
     remark: str = ""  # what was said of an earlier try at this answer
     choice_index: int = 0
     tools: list[Tool] = field(default_factory=list)
+    is_whole: bool = False  # too long a conversation is refused, not shortened
     completion_id: str = field(default_factory=lambda: f"cmpl-{new_id()}")
     on_move: OnMove | None = None  # told how many wait before it for a place
     request_sha256: str = ""  # of a call with an idempotency key
@@ -275,6 +276,7 @@ class Gateway:
             tools=turn.tools,
             stop=self._stops.get((turn.user_id, turn.completion_id)),
             remark=turn.remark,
+            is_whole=turn.is_whole,
         )
         answer = self._engine.generate(request)
         async with aclosing(answer) as deltas:

@@ -81,6 +81,7 @@ class Generator:
             with_notes(request.messages, standing),
             reserve_tokens=min(longest or 64, self._host.max_model_len // 2),
             tools=request.tools,
+            is_whole=request.is_whole,
         )
         form = await self._form(request)
         if form.is_bound and self._prompts.opens_thoughts(prompt):

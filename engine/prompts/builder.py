@@ -44,26 +44,33 @@ class PromptBuilder:
         self._special = sorted((t for t in _special_tokens(tokenizer) if len(t) > 1), key=len, reverse=True)
 
     def prompt_token_ids(
-        self, messages: Sequence[ChatMessage], *, reserve_tokens: int = 1, tools: Sequence[Tool] = ()
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        reserve_tokens: int = 1,
+        tools: Sequence[Tool] = (),
+        is_whole: bool = False,
     ) -> list[int]:
         """Return the prompt for the next answer. The oldest turns are dropped until `reserve_tokens` fit behind it.
 
-        `tools` are for chat templates that show them; others leave them out.
+        `tools` are for chat templates that show them; others leave them out. `is_whole`: no turn is dropped.
 
         Raises:
-            PromptTooLongError: the system message and the newest user message alone are too long.
+            PromptTooLongError: the system message and the newest user message alone are too long, or all that is whole.
             ConversationRefused: the chat template does not take the conversation.
         """
         room = self.max_model_len - reserve_tokens
         ids = self._ids(messages, tools)
         if len(ids) <= room:
             return ids
-        (kept,) = newest_turns([messages], lambda views: len(self._ids(views[0], tools)) - room)
-        ids = self._ids(kept, tools)
+        what, noun = "conversation", "conversation"
+        if not is_whole:
+            (kept,) = newest_turns([messages], lambda views: len(self._ids(views[0], tools)) - room)
+            ids, what, noun = self._ids(kept, tools), "newest message, with its system message,", "message"
         if len(ids) > room:
             raise PromptTooLongError(
-                f"The newest message, with its system message, has {len(ids)} tokens. "
-                f"The model reads {self.max_model_len}, {reserve_tokens} of them for the answer. Shorten the message."
+                f"The {what} has {len(ids)} tokens. "
+                f"The model reads {self.max_model_len}, {reserve_tokens} of them for the answer. Shorten the {noun}."
             )
         return ids
 

@@ -4,8 +4,12 @@ from typing import Any
 
 from bot.agent.session import CallLesson
 from bot.agent.state import CallCorrection, MindAnswer
+from bot.errors import SessionTooLong
 from engine.requests import ChatMessage, Tool
 from evals.client import Client
+from evals.errors import CallRefused
+
+TOO_LONG = "context_length_exceeded"  # what a conversation is refused with that the session has to shorten
 
 
 class MeasuredMind:
@@ -17,8 +21,13 @@ class MeasuredMind:
         self.lessons: list[dict[str, Any]] = []  # as heed answered them
 
     async def answer(self, messages: list[ChatMessage], tools: list[Tool]) -> MindAnswer:
-        """Return the next answer. Raises CallRefused, HeedUnreachable."""
-        given = await self._client.step(self._user, messages, tools, notes="off")
+        """Return the next answer. Raises SessionTooLong, CallRefused, HeedUnreachable."""
+        try:
+            given = await self._client.step(self._user, messages, tools, notes="off")
+        except CallRefused as error:
+            if error.code == TOO_LONG:
+                raise SessionTooLong(str(error)) from None
+            raise
         message = given["choices"][0]["message"]
         return MindAnswer(given["id"], message["content"] or "", message.get("tool_calls") or [])
 

@@ -309,6 +309,7 @@ async def _first_turn(core: Core, body: bodies.ChatBody, who: Author) -> Turn:
     gateway = core.gateway
     tools = tools_of(body, core.engine.skills, gateway.settings.text_limit_chars)
     wishes: Json = {"notes": body.heed.notes, "adapter": body.adapter, **({"tools": tools} if tools else {})}
+    wishes["is_whole"] = body.heed.truncation == "disabled"
     wanted = sampling(body, gateway.sampling())
     if body.n > 1 and (body.heed.chat or body.heed.regenerate):
         raise InvalidField(messages.ONE_ANSWER, "n")

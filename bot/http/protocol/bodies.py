@@ -109,6 +109,7 @@ class HeedOptions(Body):
     """heed's own options of a chat call."""
 
     notes: Literal["auto", "off"] = "auto"
+    truncation: Literal["auto", "disabled"] = "auto"  # where too long: the oldest turns go, or it is refused
     chat: Name | None = None  # heed stores this conversation: send only the new message
     regenerate: str | None = None  # answer this completion's conversation once more, differently
 

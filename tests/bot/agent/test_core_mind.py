@@ -30,6 +30,7 @@ async def test_an_answer_is_stored_with_its_calls(rigged: AgentRig) -> None:
     answer = await mind.answer(ASKED, definitions())
     assert answer.calls[0]["function"]["name"] == "read"
     assert rigged.engine.requests[-1].tools == definitions()
+    assert rigged.engine.requests[-1].is_whole  # the session shortens it: what tools answered goes first
     stored = await rigged.core.gateway.completion(await rigged.person(), answer.id)
     assert stored.messages == ASKED
     rigged.will_say()

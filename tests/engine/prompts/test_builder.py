@@ -135,6 +135,14 @@ def test_a_message_longer_than_the_model_reads_is_refused(small: PromptBuilder, 
         small.prompt_token_ids([*turns(3)[:-1], *newest], reserve_tokens=9)
 
 
+def test_a_whole_conversation_loses_no_turn(small: PromptBuilder) -> None:
+    """One that fits is as it is; one that does not is refused, where else its oldest turns would go."""
+    assert small.prompt_token_ids(turns(1), is_whole=True) == small.prompt_token_ids(turns(1))
+    small.prompt_token_ids(turns(30))
+    with pytest.raises(PromptTooLongError, match=r"The conversation has .* Shorten the conversation"):
+        small.prompt_token_ids(turns(30), is_whole=True)
+
+
 def test_a_system_message_alone_may_be_too_long(small: PromptBuilder, prompts: PromptBuilder) -> None:
     """Without a question there is no turn to drop: the error says how many tokens there are."""
     alone: list[ChatMessage] = [{"role": "system", "content": "long " * 300}]

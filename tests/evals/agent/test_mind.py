@@ -1,15 +1,38 @@
 """evals.agent.mind: a measured person answers over HTTP and keeps nothing as good."""
 
 import random
-from typing import cast
+from typing import Any, cast
+
+import pytest
 
 from bot.agent.state import CallCorrection
 from bot.agent.tools import definitions
+from bot.errors import SessionTooLong
 from engine.pocket.workshop.session import SYSTEM
-from evals.agent.mind import MeasuredMind
+from evals.agent.mind import TOO_LONG, MeasuredMind
 from evals.client import Client
+from evals.errors import CallRefused
 from tests.evals.agent.planner import PlanningClient
 from tests.evals.agent.test_verdict import tasks
+
+
+class Refusing(PlanningClient):
+    """A heed to which every conversation is too long, or wrong."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__()
+        self._code = code
+
+    async def step(self, *_: Any, **__: Any) -> Any:
+        """Refuse it."""
+        raise CallRefused("no", 400, self._code)
+
+
+@pytest.mark.parametrize(("code", "error"), [(TOO_LONG, SessionTooLong), ("other", CallRefused)])
+async def test_a_conversation_that_is_too_long_is_the_sessions_to_shorten(code: str, error: type[Exception]) -> None:
+    """Any other refusal ends the measurement."""
+    with pytest.raises(error):
+        await MeasuredMind(cast(Client, Refusing(code)), "ana").answer([], definitions())
 
 
 async def test_it_answers_learns_and_keeps_nothing() -> None:
