@@ -21,6 +21,7 @@ from bot.agent.session import AgentSession, AgentWords, Step
 from bot.agent.state import Proposal
 from bot.agent.toolbox import Toolbox
 from bot.agent.tools import Call
+from bot.errors import SessionTooLong
 from engine.pocket.workshop.tasks import Task
 from engine.pocket.workshop.ways import Direction
 from evals.agent.mind import MeasuredMind
@@ -43,6 +44,14 @@ class Denial:
     lesson_s: float = 0.0
     retry_s: float = 0.0  # from the correction to the whole of the call that was tried next
     retry: Transcript | None = None
+
+
+@dataclass(frozen=True)
+class LongTurn:
+    """One turn of a long session."""
+
+    is_done: bool
+    is_refused: bool = False  # because the conversation does not fit, whatever is left out
 
 
 class PersonAtWork:
@@ -117,14 +126,18 @@ async def work(client: Client, user: str, task: Task) -> Transcript:
         return await person.transcript()
 
 
-async def work_on(client: Client, user: str, tasks: Sequence[Task]) -> list[bool]:
-    """Let the agent do one task after the other in one session. Return which were done."""
-    done = []
+async def work_on(client: Client, user: str, tasks: Sequence[Task]) -> list[LongTurn]:
+    """Let the agent do one task after the other in one session. Return what became of each."""
+    turns = []
     async with at_work(client, user) as person:
         for task in tasks:
-            await person.give(task)
-            done.append(is_done(task, await person.transcript()))
-    return done
+            try:
+                await person.give(task)
+            except SessionTooLong:
+                turns.append(LongTurn(is_done=False, is_refused=True))
+            else:
+                turns.append(LongTurn(is_done(task, await person.transcript())))
+    return turns
 
 
 async def correct(client: Client, user: str, task: Task, direction: Direction, words: str) -> Denial:

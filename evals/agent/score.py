@@ -36,6 +36,9 @@ def figures(records: Mapping[str, Records], parts: Sequence[str]) -> list[Figure
         return figure(name, series, target=target, judged=judged, **told)
 
     rows = [row(name, _share(part, key), target) for name, part, key, target in _SHARES if part in parts]
+    if "long" in parts:
+        refused = _share("long", "is_refused")
+        rows.append(row("turns refused of a session of a hundred", refused, 0.0, is_at_least=False))
     if {"tasks", "lessons"} <= {*parts}:
         rows.append(row("tasks lost after ten lessons", _lost, _MOST_LOST, is_at_least=False))
     if "correction" in parts:

@@ -172,7 +172,8 @@ async def hundred_turns(study: AgentStudy, seed: int) -> None:
     async def measured() -> list[dict[str, Any]]:
         user = study.user("long", seed)
         drawn = [held_out(FORMS[n % len(FORMS)], f"long/{seed}/{n}") for n in range(TURNS)]
-        return [{"turn": n, "is_done": ok} for n, ok in enumerate(await person.work_on(study.client, user, drawn))]
+        turns = await person.work_on(study.client, user, drawn)
+        return [{"turn": n, "is_done": one.is_done, "is_refused": one.is_refused} for n, one in enumerate(turns)]
 
     await study.once("long", seed, "all", measured)
 

@@ -1,7 +1,8 @@
 """evals.agent.person: a person allows what is harmless, and denies what is not as they want it."""
 
 import random
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 
@@ -9,9 +10,11 @@ from engine.pocket.workshop import tasks
 from engine.pocket.workshop.tasks import FORMS, SHOWN_BY
 from engine.pocket.workshop.ways import DEFAULT, NAMES, held_out_wish
 from evals.agent import person
-from evals.agent.person import OBEYED
+from evals.agent.mind import TOO_LONG
+from evals.agent.person import OBEYED, LongTurn
 from evals.agent.verdict import is_done, side
 from evals.client import Client
+from evals.errors import CallRefused
 from tests.evals.agent.planner import PlanningClient
 
 pytestmark = pytest.mark.usefixtures("can_run")
@@ -67,5 +70,22 @@ async def test_one_session_goes_from_task_to_task() -> None:
     """Each has its own files."""
     heed = PlanningClient()
     drawn = [heed.knows(tasks.drawn(form, random.Random(form), is_held_out=True)) for form in ("say", "set", "list")]
-    assert await person.work_on(cast(Client, heed), "ana", drawn) == [True, True, True]
+    assert await person.work_on(cast(Client, heed), "ana", drawn) == [LongTurn(is_done=True)] * 3
     assert heed.ways["ana"] == DEFAULT
+
+
+async def test_a_turn_that_does_not_fit_is_counted() -> None:
+    """The session goes on."""
+    heed = PlanningClient()
+    drawn = [heed.knows(tasks.drawn("say", random.Random(n), is_held_out=True)) for n in range(2)]
+    step = heed.step
+
+    async def refused(user: str, messages: Sequence[Any], tools: Sequence[Any], **options: Any) -> Any:
+        """Refuse the first task, whatever is left out."""
+        if [m["content"] for m in messages if m["role"] == "user"][-1] == drawn[0].text:
+            raise CallRefused("no", 400, TOO_LONG)
+        return await step(user, messages, tools, **options)
+
+    heed.step = refused  # type: ignore[method-assign]
+    turns = await person.work_on(cast(Client, heed), "ana", drawn)
+    assert turns == [LongTurn(is_done=False, is_refused=True), LongTurn(is_done=True)]
