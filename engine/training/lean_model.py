@@ -14,26 +14,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from engine.training.batching import WORTH_SHARING, Batch
+from engine.training.batching import Batch
 from engine.training.fused_layers import ATTENTION, FusedLayer, tensor_name
 from engine.training.fused_model import FusedModel
-from engine.training.lean_ops import (
-    FusedLoRA,
-    HeadNorm,
-    LoRAPart,
-    PositionTables,
-    lora_linear,
-    normed_attention,
-    rms_norm,
-    rotary,
-    swiglu,
-)
+from engine.training.lean_ops import FusedLoRA, LoRAPart, lora_linear, rms_norm, swiglu
 from engine.training.lora_slot import LoraSlot
-from engine.training.packing import Unpacked, pack
+from engine.training.packing import pack
+from engine.training.row_attention import HeadNorm, RowPiece, RowPlaces, asked_pieces, row_attention, row_pieces
 
 FUSED = ATTENTION | {"gate_up": ("mlp.gate_proj", "mlp.up_proj"), "down": ("mlp.down_proj",)}
 ROW_MULTIPLE = 32  # oneDNN makes a kernel per shape, which takes as long as the product: keep shapes few
-SHORT = 256  # tokens up to which attention keeps its probabilities instead of using the flash kernel
 
 
 def can_compute(config: Any) -> bool:
@@ -72,20 +62,13 @@ class LayerProducts:
 
 @dataclass(frozen=True)
 class Layout:
-    """The tokens of a micro-batch as the linear layers see them, and their sequences as attention does."""
+    """The tokens of a micro-batch as one row of P, and the pieces of it that attention computes."""
 
     ids_P: Tensor
+    positions_P: Tensor
     rows_N: Tensor  # of the position that predicts each response token
-    shape: torch.Size  # of the sequences, axes [B, L]
-    unpacked: Unpacked | None = None  # the places of the sequences' tokens; None if they stand one behind the other
-
-    def sequences(self, x: Tensor) -> Tensor:
-        """Return the tokens of all sequences, axes [B L, ...]."""
-        return x if self.unpacked is None else x.index_select(0, self.unpacked.rows_BW.flatten())
-
-    def row(self, x: Tensor) -> Tensor:
-        """Return tokens of all sequences as the linear layers see them, axes [P, ...]."""
-        return x if self.unpacked is None else x.index_select(0, _filled(self.unpacked.places_P))
+    pieces: list[RowPiece]
+    asked: list[RowPiece]  # the same for the last layer, whose other positions are needed as keys and values only
 
 
 class LeanModel(FusedModel[Adapted]):
@@ -95,8 +78,7 @@ class LeanModel(FusedModel[Adapted]):
         """Take the weights out of a Hugging Face Qwen3 model in float32, which computes nothing afterwards."""
         super().__init__(base, base_name, FUSED)
         self._frequencies = _inverse_frequencies(base.config)
-        self._tables: dict[int, PositionTables] = {}
-        self._head_norms = [HeadNorm(_required(layer.qk_norm)[:, None, None], self._eps) for layer in self._layers]
+        self._head_norms = [HeadNorm(_required(layer.qk_norm), self._eps) for layer in self._layers]
 
     def _adapted(self, slot: LoraSlot) -> Adapted:
         return Adapted(
@@ -109,18 +91,19 @@ class LeanModel(FusedModel[Adapted]):
         """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
         products = self._products(slot)
         layout = laid_out(batch)
-        rows = _filled(layout.rows_N)
+        places, asked = (self._places(layout.positions_P, pieces) for pieces in (layout.pieces, layout.asked))
         x = self._embedding[layout.ids_P]
-        for i in range(self.num_layers):
-            is_last = i == self.num_layers - 1
-            x = self._behind(i, x, layout, products[i], rows if is_last else None)
+        for i in range(self.num_layers - 1):
+            x = self._behind(i, x, products[i], places)
+        x = self._behind(self.num_layers - 1, x, products[-1], asked, _filled(layout.rows_N))
         return rms_norm(x[: len(batch.rows_N)], self._final_norm, self._eps)
 
     def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
         """Return the base model's states behind some layers, axes [B, L, H] each; those of the last one are normed."""
-        products, flat = self._products(None), input_ids_BL.flatten()
-        layout = Layout(flat, flat, input_ids_BL.shape)
-        return self._states_behind(input_ids_BL, layers, lambda i, x: self._behind(i, x, layout, products[i], None))
+        products, (size, length) = self._products(None), input_ids_BL.shape
+        own_B = [slice(b * length, (b + 1) * length) for b in range(size)]
+        places = self._places(torch.arange(length, device=self.device).repeat(size), row_pieces(0, own_B))
+        return self._states_behind(input_ids_BL, layers, lambda i, x: self._behind(i, x, products[i], places))
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Return the next-token logits, axes [N, V]."""
@@ -145,11 +128,13 @@ class LeanModel(FusedModel[Adapted]):
             for weights, loras in zip(adapted.weights, adapted.loras, strict=True)
         ]
 
-    def _behind(self, index: int, x: Tensor, layout: Layout, products: LayerProducts, rows: Tensor | None) -> Tensor:
+    def _behind(
+        self, index: int, x: Tensor, products: LayerProducts, places: RowPlaces, rows: Tensor | None = None
+    ) -> Tensor:
+        """Return the states behind one layer, axes [P, H]; only those of some rows, if any are named."""
         layer = self._layers[index]
         normed = rms_norm(x, layer.input_norm, self._eps)
-        qkv = layout.sequences(products.linear("qkv", normed))
-        attended = layout.row(self._attention(qkv, self._head_norms[index], layout.shape))
+        attended = row_attention(products.linear("qkv", normed), self._heads, self._head_norms[index], places)
         if rows is not None:
             attended, x = attended.index_select(0, rows), x.index_select(0, rows)
         x = x + products.linear("out", attended)
@@ -157,39 +142,16 @@ class LeanModel(FusedModel[Adapted]):
         activated = swiglu(products.linear("gate_up", normed))
         return x + products.linear("down", activated)
 
-    def _attention(self, qkv: Tensor, norm: HeadNorm, shape: torch.Size) -> Tensor:
-        tables = self._table(shape[1])
-        if shape[1] <= SHORT:
-            return normed_attention(qkv, shape, self._heads, norm, tables)
-        heads = self._heads
-        qk, v = qkv.view(*shape, -1, heads.size).transpose(1, 2).split([heads.num_normed, heads.num_kv], dim=1)
-        qk = rotary(rms_norm(qk, norm.weight.squeeze(1), norm.eps), tables.cos, tables.sin)
-        q, k = qk.split([heads.num_heads, heads.num_kv], dim=1)
-        out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=heads.repeats > 1)
-        return out.transpose(1, 2).reshape(shape.numel(), -1)
-
-    def _table(self, length: int) -> PositionTables:
-        """Return the tables of a length, kept while it is in use."""
-        if length not in self._tables:
-            if len(self._tables) >= SHORT:
-                self._tables.clear()
-            angles = torch.outer(torch.arange(length, device=self.device).float(), self._frequencies)
-            bias = torch.full((min(length, SHORT),) * 2, -torch.inf, device=self.device).triu(1)
-            self._tables[length] = PositionTables(angles.cos(), angles.sin(), bias)
-        return self._tables[length]
+    def _places(self, positions_P: Tensor, pieces: list[RowPiece]) -> RowPlaces:
+        return RowPlaces.of(torch.outer(positions_P.float(), self._frequencies), pieces)
 
 
 def laid_out(batch: Batch) -> Layout:
-    """Return a micro-batch as one row if its sequences begin with enough in common, else as it is, padded."""
-    ids_BL = batch.input_ids_BL
-    plain = Layout(ids_BL.flatten(), batch.rows_N, ids_BL.shape)
-    if len(ids_BL) == 1 or not bool((ids_BL[:, :WORTH_SHARING] == ids_BL[:1, :WORTH_SHARING]).all()):
-        return plain
+    """Return a micro-batch as one row: no padding but at its end, and what its sequences begin with is there once."""
     packed = pack(batch)
-    if packed.unpacked.num_shared < WORTH_SHARING:
-        return plain
-    ids_P, shape = _filled(packed.input_ids_1P[0]), packed.unpacked.rows_BW.shape
-    return Layout(ids_P, packed.rows_N, shape, packed.unpacked)
+    pieces = row_pieces(packed.unpacked.num_shared, packed.own_B)
+    ids_P, positions_P = _filled(packed.input_ids_1P[0]), _filled(packed.position_ids_1P[0])
+    return Layout(ids_P, positions_P, packed.rows_N, pieces, asked_pieces(pieces, packed.rows_N.tolist()))
 
 
 def _filled(rows_N: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ stands in the row, for attention, which costs less sequence by sequence: of the 
 """
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -34,6 +35,7 @@ class Packed:
     input_ids_1P: Tensor
     position_ids_1P: Tensor
     rows_N: Tensor  # of the position that predicts each response token
+    own_B: list[slice]  # the places of each sequence's tokens behind the common beginning
     unpacked: Unpacked
 
     @property
@@ -56,10 +58,12 @@ def pack(batch: Batch) -> Packed:
     ids_P = torch.cat([ids_BL[max(b, 0), first:end] for b, first, end in spans])
     position_P = torch.cat([torch.arange(first, end, device=device) for _, first, end in spans])
     owner_P = torch.cat([torch.full((end - first,), b, device=device) for b, first, end in spans])
-    firsts_B = torch.tensor([sum(lengths[:b]) - b * shared for b in range(len(lengths))], device=device)
+    ends_B = [shared + end for end in accumulate(length - shared for length in lengths)]
+    own_B = [slice(end - length + shared, end) for end, length in zip(ends_B, lengths, strict=True)]
+    firsts_B = torch.tensor([own.start - shared for own in own_B], device=device)
     rows_N = column_N + torch.where(column_N < shared, 0, firsts_B[sequence_N])
     unpacked = _unpacked(firsts_B, torch.tensor(lengths, device=device), shared, owner_P, position_P)
-    return Packed(ids_P[None], position_P[None], rows_N, unpacked)
+    return Packed(ids_P[None], position_P[None], rows_N, own_B, unpacked)
 
 
 def padded(input_ids_BL: Tensor) -> tuple[Tensor, Unpacked]:

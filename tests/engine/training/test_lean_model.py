@@ -78,8 +78,8 @@ def test_values_and_gradients_with_an_adapter_are_pefts(
         assert torch.allclose(gradient, theirs[name], atol=1e-4, rtol=1e-3), name
 
 
-def test_a_long_sequence_takes_the_flash_kernel_and_agrees(lean: LeanModel, reference: PeftTrainingModel) -> None:
-    """Sequences above the length up to which probabilities are kept agree, too."""
+def test_a_long_sequence_is_attended_to_in_pieces_and_agrees(lean: LeanModel, reference: PeftTrainingModel) -> None:
+    """Sequences that are longer than a piece of queries agree, too."""
     batch = batch_of([Sample("correction", token_ids(280, 1), [1], token_ids(20, 2))])
     slots = randomise(lean, reference)
     hidden = [model.hidden(slot, batch) for model, slot in zip((lean, reference), slots, strict=True)]

@@ -3,23 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.training.lean_ops import (
-    FusedLoRA,
-    HeadLayout,
-    HeadNorm,
-    LoRAPart,
-    PositionTables,
-    linear,
-    lora_linear,
-    normed_attention,
-    rms_norm,
-    rotary,
-    swiglu,
-)
+from engine.training.lean_ops import FusedLoRA, LoRAPart, linear, lora_linear, rms_norm, swiglu
 
 
 def seeded(*shape: int, seed: int = 0) -> Any:
@@ -55,46 +42,9 @@ def test_rms_norm_is_qwens() -> None:
     assert_same(lambda x: rms_norm(x, weight, 1e-6), reference, seeded(2, 7, 16))
 
 
-def test_rotary_is_a_rotation_of_halves() -> None:
-    """The rotation agrees with rotate_half of Hugging Face."""
-    angles = seeded(1, 7, 1, 4, seed=2)
-
-    def reference(x: Tensor) -> Tensor:
-        a, b = x.chunk(2, dim=-1)
-        both = torch.cat([angles, angles], -1)
-        return x * both.cos() + torch.cat([-b, a], -1) * both.sin()
-
-    assert_same(lambda x: rotary(x, angles.cos(), angles.sin()), reference, seeded(2, 7, 3, 8))
-
-
 def test_swiglu_is_silu_times_up() -> None:
     """The activation and its gradient agree with torch's on the two halves of the last axis."""
     assert_same(lambda x: swiglu(x), lambda x: nn.functional.silu(x.chunk(2, -1)[0]) * x.chunk(2, -1)[1], seeded(5, 24))
-
-
-@pytest.mark.parametrize(("num_heads", "num_kv"), [(4, 4), (4, 2), (6, 1)])
-def test_normed_attention_is_norm_rotation_and_torchs_attention(num_heads: int, num_kv: int) -> None:
-    """Attention over a fused product agrees with torch's, with key and value heads shared or not."""
-    batch, length, size = 2, 7, 8
-    heads = HeadLayout(num_heads, num_kv, size)
-    weight = seeded(heads.num_normed, 1, 1, size, seed=1)
-    angles = seeded(length, size // 2, seed=2)
-    tables = PositionTables(angles.cos(), angles.sin(), torch.full((length, length), -torch.inf).triu(1))
-    shape = torch.Size([batch, length])
-
-    def reference(qkv: Tensor) -> Tensor:
-        parts = qkv.view(batch, length, -1, size).transpose(1, 2)
-        q, k, v = parts.split([num_heads, num_kv, num_kv], dim=1)
-        both = torch.cat([q, k], dim=1)
-        both = both * torch.rsqrt(both.square().mean(-1, keepdim=True) + 1e-6) * weight.squeeze(1)
-        a, b = both.chunk(2, dim=-1)
-        both = torch.cat([a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()], dim=-1)
-        q, k = both.split([num_heads, num_kv], dim=1)
-        out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=num_kv != num_heads)
-        return out.transpose(1, 2).reshape(batch * length, -1)
-
-    qkv = seeded(batch * length, (num_heads + 2 * num_kv) * size)
-    assert_same(lambda x: normed_attention(x, shape, heads, HeadNorm(weight, 1e-6), tables), reference, qkv)
 
 
 def fused_lora(rank: int = 3) -> tuple[FusedLoRA, list[Tensor]]:
