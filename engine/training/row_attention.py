@@ -2,9 +2,10 @@
 
 A row is cut into pieces of queries (`RowPiece`). Those of the common beginning see what stands before them; those of a
 sequence see the beginning and what stands before them in their sequence, as if the sequences stood by themselves
-(`engine.training.packing`). A piece's weights fit into a core's cache, none is computed for a key that all of its
-queries are before, and nothing is padded. In the backward pass a key of the beginning gets the sum of what all
-sequences send back to it. Invariants: float32; equal to attention over the padded sequences to rounding.
+(`engine.training.packing`). A piece's weights fit into a core's cache, and nothing is padded; short sequences share a
+piece, for each of its operations costs more time than the weights among them that are masked. In the backward pass a
+key of the beginning gets the sum of what all sequences send back to it. Invariants: float32; equal to attention over
+the padded sequences to rounding.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,15 +17,16 @@ from torch import Tensor
 
 from engine.training.lean_ops import HeadLayout, once_differentiable
 
-_LONGEST_PIECE = 128  # queries
+_LONGEST_PIECE = 128  # queries, of one sequence or of several
 
 
 @dataclass(frozen=True)
 class RowPiece:
-    """Queries that are computed in one go. The last one sees all of the keys, each one before it one key fewer."""
+    """N queries that are computed in one go, and the spans of the keys that any of them sees."""
 
     queries: slice
     keys: tuple[slice, ...]
+    bias_NN: Tensor  # added to the scores of the last keys: minus infinity where a query may not look
 
     def seen(self, sides_KPD: Tensor) -> Tensor:
         """Return the keys and values that are seen, of those of all P tokens: axes [2 K, M, D]."""
@@ -42,17 +44,41 @@ class RowPiece:
 
 def row_pieces(num_shared: int, own: Sequence[slice]) -> list[RowPiece]:
     """Return the pieces of a row: the common beginning, then the tokens of each sequence behind it."""
-    shared = (slice(0, num_shared),) if num_shared else ()
-    found = [RowPiece(queries, (slice(0, queries.stop),)) for queries in _cut(slice(0, num_shared))]
-    for sequence in own:
-        found += [RowPiece(cut, (*shared, slice(sequence.start, cut.stop))) for cut in _cut(sequence)]
+    beginning = (slice(0, num_shared),) if num_shared else ()
+    found = [RowPiece(cut, (slice(0, cut.stop),), _bias([cut])) for cut in _cut(slice(0, num_shared))]
+    for joint in _joined(own):
+        for cuts in [joint] if len(joint) > 1 else ([cut] for cut in _cut(joint[0])):
+            queries = slice(cuts[0].start, cuts[-1].stop)
+            found.append(RowPiece(queries, (*beginning, slice(joint[0].start, queries.stop)), _bias(cuts)))
     return found
 
 
 def asked_pieces(pieces: Sequence[RowPiece], rows: Sequence[int]) -> list[RowPiece]:
     """Return the pieces from the first of these rows on in each, for a layer whose other queries nothing reads."""
-    asked = [(piece, [row for row in rows if piece.queries.start <= row < piece.queries.stop]) for piece in pieces]
-    return [RowPiece(slice(min(found), piece.queries.stop), piece.keys) for piece, found in asked if found]
+    found = []
+    for piece in pieces:
+        start, stop = piece.queries.start, piece.queries.stop
+        first = min((row for row in rows if start <= row < stop), default=stop)
+        if first < stop:
+            found.append(RowPiece(slice(first, stop), piece.keys, piece.bias_NN[first - start :]))
+    return found
+
+
+def _joined(own: Sequence[slice]) -> list[list[slice]]:
+    """Return the sequences that share a piece, in their order; those without a token of their own in none."""
+    groups: list[list[slice]] = []
+    for span in (span for span in own if span.stop > span.start):
+        if groups and span.stop - groups[-1][0].start <= _LONGEST_PIECE:
+            groups[-1].append(span)
+        else:
+            groups.append([span])
+    return groups
+
+
+def _bias(spans: Sequence[slice]) -> Tensor:
+    """Return zero where a token stands in the same span as another and not before it, else minus infinity."""
+    lengths = [span.stop - span.start for span in spans]
+    return torch.block_diag(*(torch.ones(n, n) for n in lengths)).tril().log()
 
 
 def _cut(span: slice) -> Iterator[slice]:
@@ -99,11 +125,10 @@ class _RowAttention(torch.autograd.Function):
         q = turned[:, : heads.num_heads].mul_(heads.size**-0.5)
         sides = torch.cat([turned[:, heads.num_heads :], v], dim=1).transpose(0, 1)
         out, weights = torch.zeros(len(qkv), heads.num_heads, heads.size), []
-        bias = torch.full((_LONGEST_PIECE, _LONGEST_PIECE), -torch.inf).triu_(1)
         for piece in places.pieces:
             keys, values = piece.seen(sides).chunk(2)
             scores = torch.bmm(_grouped(q, piece, heads), keys.transpose(1, 2))
-            weights.append(_causal(scores, bias, heads).softmax(-1))
+            weights.append(_masked(scores, piece.bias_NN, heads).softmax(-1))
             _write(out, piece, torch.bmm(weights[-1], values), heads)
         ctx.heads, ctx.places = heads, places
         ctx.save_for_backward(q, sides, out, normed, scale, norm.weight, *weights)
@@ -149,11 +174,10 @@ def _write(side_PHD: Tensor, piece: RowPiece, grouped: Tensor, heads: HeadLayout
     side_PHD[piece.queries] = by_head.transpose(0, 1)
 
 
-def _causal(scores: Tensor, bias: Tensor, heads: HeadLayout) -> Tensor:
-    """Add the causal bias to scores, axes [K, H / K N, M]: the last of N queries sees all keys. In place."""
+def _masked(scores: Tensor, bias_NN: Tensor, heads: HeadLayout) -> Tensor:
+    """Add the bias to the scores of the last keys, axes [K, H / K N, M]. In place."""
     by_query = scores.view(heads.num_heads, -1, scores.shape[-1])
-    length = by_query.shape[1]
-    by_query[..., -length:].add_(bias[:length, :length])
+    by_query[..., -bias_NN.shape[1] :].add_(bias_NN)
     return scores
 
 

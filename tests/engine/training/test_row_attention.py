@@ -46,7 +46,7 @@ def places_of(num_shared: int, lengths: list[int], pieces: list[RowPiece]) -> Ro
 @pytest.mark.parametrize(("num_heads", "num_kv"), [(4, 4), (4, 2), (6, 1)])
 @pytest.mark.parametrize(
     ("num_shared", "lengths"),
-    [(5, [3, 7, 1]), (0, [4, 6]), (9, [0]), (0, [11]), (6, [0, 5]), (140, [130, 2, 40]), (0, [300])],
+    [(5, [3, 7, 1]), (0, [4, 6]), (9, [0]), (0, [11]), (6, [0, 5]), (140, [130, 2, 40, 100]), (0, [300])],
 )
 def test_values_and_gradients_are_those_of_the_sequences_by_themselves(
     num_heads: int, num_kv: int, num_shared: int, lengths: list[int]
@@ -72,22 +72,29 @@ def test_a_layer_may_compute_the_asked_positions_alone() -> None:
     norm = HeadNorm(seeded(heads.num_normed, SIZE, seed=1), 1e-6)
     pieces = row_pieces(5, own_spans(5, [4, 3]))
     asked = asked_pieces(pieces, [7, 8, 11])
-    assert [piece.queries for piece in asked] == [slice(7, 9), slice(11, 12)]
+    assert [piece.queries for piece in asked] == [slice(7, 12)]
     qkv = seeded(12, 6 * SIZE)
     whole, part = (row_attention(qkv, heads, norm, places_of(5, [4, 3], cut)) for cut in (pieces, asked))
     assert torch.allclose(part[[7, 8, 11]], whole[[7, 8, 11]], atol=1e-6)
-    assert not part[[0, 4, 5, 6, 9, 10]].any()
+    assert not part[:7].any()
 
 
 def test_a_row_is_cut_into_pieces_of_like_length() -> None:
     """Every token is in one piece; a piece sees the beginning, and its own sequence up to its last token."""
-    pieces = row_pieces(100, own_spans(100, [300, 1]))
+    pieces = row_pieces(100, own_spans(100, [300, 90]))
     assert [piece.queries for piece in pieces] == [
         slice(0, 100),
         slice(100, 200),
         slice(200, 300),
         slice(300, 400),
-        slice(400, 401),
+        slice(400, 490),
     ]
     assert pieces[2].keys == (slice(0, 100), slice(100, 300))
-    assert pieces[4].keys == (slice(0, 100), slice(400, 401))
+    assert pieces[4].keys == (slice(0, 100), slice(400, 490))
+
+
+def test_short_sequences_share_a_piece_and_see_nothing_of_one_another() -> None:
+    """Tokens of one piece look at their own sequence alone; a sequence without own tokens is in no piece."""
+    (piece,) = row_pieces(0, own_spans(0, [2, 0, 1]))
+    assert piece.queries == slice(0, 3)
+    assert (piece.bias_NN == 0).int().tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
