@@ -14,6 +14,7 @@ from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.prompts.hindsight import Hindsight
 from engine.prompts.tool_messages import carried
 from engine.reading.probe import ReactionReading
+from engine.requests import ChatMessage
 from engine.samples import lessons
 from engine.samples.context import LearningContext
 from engine.samples.lessons import Lesson
@@ -24,6 +25,7 @@ from storage.learning import feedback
 from storage.tables import Completion
 
 NUM_OTHERS = 4  # other prompts that feedback is tried on
+NUM_SHOWN = 3  # of them on which the wish is then shown by the teacher
 NUM_TASKS = 10  # begun tasks that feedback about an agent's work is tried on: most wishes concern few of them
 QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
 LASTING = (Meaning.WISH, Meaning.FACT)  # stays in mind from now on, as a note at least
@@ -47,6 +49,7 @@ class Intent:
     is_unsure: bool = False
     was_read: bool = True
     has_note: bool = True  # a wish that is one: a rewritten answer is taught on other prompts with or without
+    shown: tuple[list[ChatMessage], ...] = ()  # begun tasks on which a wish about work shows most
 
     @property
     def reaches_others(self) -> bool:
@@ -63,6 +66,9 @@ class Intent:
     def is_taught(self) -> bool:
         """True if an update is run for it."""
         return self.meaning in (Meaning.WISH, Meaning.REMARK)
+
+
+Tried = tuple[bool, tuple[list[ChatMessage], ...]]  # a wish or not, and where it shows
 
 
 class IntentReader:
@@ -83,7 +89,8 @@ class IntentReader:
         reading = await self._reader.read(lesson.hindsight.feedback)
         intent = _told(lesson, reading)
         if intent is None or (intent.is_unsure and intent.meaning == Meaning.WISH):
-            intent = _tried(lesson, intent, is_standing=await self._is_standing(lesson, parent, notes, recent))
+            is_standing, shown = await self._tried_elsewhere(lesson, parent, notes, recent)
+            intent = replace(_tried(lesson, intent, is_standing=is_standing), shown=shown)
         if intent.was_read:
             label = reading.label if reading is not None else intent.meaning
             await self._database.write(
@@ -91,19 +98,20 @@ class IntentReader:
             )
         return chosen(intent, lesson.scope)
 
-    async def _is_standing(
+    async def _tried_elsewhere(
         self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str], recent: Sequence[Completion]
-    ) -> bool:
+    ) -> Tried:
         """Return True if the feedback alone moves the teacher on other prompts, too, and more than a placebo does."""
         if carried(lesson.corrected.messages):
-            return await self._is_standing_at_work(lesson, notes)
+            return await self._tried_at_work(lesson, notes)
         others = await self._rollouts.take(parent, recent, NUM_OTHERS, without=lesson.corrected.messages)
         words, nothing = self._compared(lesson)
         moved, placebo = [await self._moves(said, notes, others) for said in (words, nothing)]
-        return is_standing(moved, placebo, self._config.note.standing_share, self._config.learn.min_divergence)
+        floor = self._config.learn.min_divergence
+        return is_standing(moved, placebo, self._config.note.standing_share, floor), ()
 
-    async def _is_standing_at_work(self, lesson: Lesson, notes: Sequence[str]) -> bool:
-        """Return True if the feedback moves the teacher on some other task as on its own.
+    async def _tried_at_work(self, lesson: Lesson, notes: Sequence[str]) -> Tried:
+        """Return True if the feedback moves the teacher on some other task as on its own, and where it does most.
 
         A wish about work shows only where the step it is about comes next. The tasks are answered by the base model,
         once for all lessons.
@@ -113,10 +121,12 @@ class IntentReader:
         tasks = [task for task in drawn if len(lessons.moves(words, notes, [task], self._prompts)) > 1]
         moved = await self._moves(words, notes, tasks)
         if len(moved) < 2:
-            return False
-        most = max(range(len(tasks)), key=lambda n: moved[n + 1])
-        placebo = await self._moves(nothing, notes, [tasks[most]])
-        return is_standing_at_work((moved[0], moved[most + 1]), placebo, self._config.learn.min_divergence)
+            return False, ()
+        order = sorted(range(len(tasks)), key=lambda n: -moved[n + 1])
+        placebo = await self._moves(nothing, notes, [tasks[order[0]]])
+        floor, own = self._config.learn.min_divergence, moved[0]
+        shown = tuple(tasks[n].messages for n in order[:NUM_SHOWN] if moved[n + 1] >= max(floor, _TASK_SHARE * own))
+        return is_standing_at_work((own, moved[order[0] + 1]), placebo, floor), shown
 
     def _compared(self, lesson: Lesson) -> tuple[Lesson, Lesson]:
         """Return a lesson in the words that all prompts are told, and one that says nothing at the same length."""

@@ -156,7 +156,7 @@ class Learner:
             await self._take_note(lesson, update)
         lesson = update.as_read(lesson)
         teacher = self._demonstrations(lesson, update, lesson.general)
-        given = [*(r.messages for r in (lesson.corrected, *others)), *await self._wished_before(lesson)]
+        given = [*(r.messages for r in (lesson.corrected, *others)), *await self._work(lesson, update.intent)]
         whole, begun = await asyncio.gather(teacher.whole(given), teacher.openings())
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.read, others, self._prompts_of(update))
@@ -283,12 +283,12 @@ class Learner:
         count, asked = update.learn.num_counterfactuals, lesson.corrected.messages
         return await self._rollouts.take(update.parent, update.recent, count, without=asked)
 
-    async def _wished_before(self, lesson: Lesson) -> list[list[ChatMessage]]:
-        """Return what was read before the calls that earlier wishes are about: few other tasks show a way (ADR 41)."""
+    async def _work(self, lesson: Lesson, intent: Intent) -> list[list[ChatMessage]]:
+        """Return tasks on which a wish shows, and what was read before the calls of earlier ones (ADR 41)."""
         if not carried(lesson.corrected.messages):
             return []
         found = await self._database.read(lambda s: regression.wished(s, lesson.user_id, without=lesson.feedback_id))
-        return [conversation(row) for row in of_kind(found, lesson.corrected.messages)]
+        return [*intent.shown, *(conversation(row) for row in of_kind(found, lesson.corrected.messages))]
 
     async def _recent(self, lesson: Lesson) -> list[Completion]:
         rows = await self._database.read(lambda s: completions.recent(s, lesson.user_id, RECENT_ANSWERS))

@@ -40,13 +40,13 @@ class Demonstrations:
     async def whole(self, given: Sequence[list[ChatMessage]]) -> list[Sample]:
         """Return answers to the given conversations and to topics of the bank.
 
-        As many are asked for as there may be, all at once, and left out if the answers are long. Where too many teach
-        nothing, further topics are asked about, once.
+        As many are asked for as there may be, all at once, and left out if the answers are long, but for the given
+        ones. Where too many teach nothing, further topics are asked about, once.
         """
-        most = max(self.learn.num_teacher_rollouts, self.learn.max_teacher_rollouts)
+        most = max(self.learn.num_teacher_rollouts, self.learn.max_teacher_rollouts, len(given))
         asked = self.rollouts.with_topics(given, most, self.recent, self.like)
         samples = await self.to(asked)
-        samples = samples[: num_answers(samples, self.learn)]
+        samples = samples[: max(num_answers(samples, self.learn), len(given))]
         missing = max(0, self.learn.num_teacher_rollouts - len(samples))
         further = self.rollouts.with_topics(asked, len(asked) + missing, self.recent, self.like)[len(asked) :]
         samples += await self.to([messages for messages in further if messages not in asked])
