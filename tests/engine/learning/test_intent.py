@@ -11,6 +11,9 @@ from engine.learning.bystanders import CHECK, NUM_BYSTANDERS, REASON, Bystanders
 from engine.learning.intent import NUM_TASKS, Intent, chosen, is_standing, is_standing_at_work, of_words
 from engine.reading.probe import ReactionReading
 from engine.reading.reader import ReactionReader
+from engine.requests import ChatMessage
+from engine.sample import Sample
+from engine.samples.demonstrations import Demonstrations
 from engine.samples.lessons import Lesson
 from engine.samples.rollouts import Rollout
 from storage.kinds import FeedbackStatus, Meaning, NoteState, Scope
@@ -150,7 +153,10 @@ async def test_about_an_agents_work_other_tasks_decide(live: Live, monkeypatch: 
 async def test_a_wish_about_work_is_found_on_one_task_of_many(
     live: Live, monkeypatch: pytest.MonkeyPatch, moved: float, meaning: Meaning
 ) -> None:
-    """It moves the denied call and a single other one, and a placebo is tried on those two only."""
+    """It moves the denied call and a single other one, and a placebo is tried on those two only.
+
+    The teacher shows the wish on that one, beside the call and the one prompt that every lesson has besides.
+    """
     told(live, monkeypatch, reading(Meaning.REMARK, 0.1, is_sure=False))
     tried: list[int] = []
 
@@ -158,12 +164,21 @@ async def test_a_wish_about_work_is_found_on_one_task_of_many(
         tried.append(len(others))
         return [0.2, *[0.0] * (NUM_TASKS - 1), moved] if len(tried) == 1 else [0.0, 0.0]
 
+    shown: list[int] = []
+    whole = Demonstrations.whole
+
+    async def showing(teacher: Demonstrations, given: Sequence[list[ChatMessage]]) -> list[Sample]:
+        shown.append(len(given))
+        return await whole(teacher, given)
+
+    monkeypatch.setattr(Demonstrations, "whole", showing)
     monkeypatch.setattr(live.parts.learner._intents, "_moves", moves)
     user_id = await live.person()
     answer = await live.ask(user_id, "Change host from low to high in app.cfg.", tools=tuple(definitions()))
     outcome = await live.teach(answer, "no blanks around the sign")
     assert (outcome.reading, outcome.is_unsure) == (meaning, meaning == Meaning.REMARK)
     assert tried == [NUM_TASKS, 1]
+    assert shown == ([3] if meaning == Meaning.WISH else [])
 
 
 @pytest.mark.engine

@@ -32,6 +32,9 @@ def teacher(live: Live, **fields: Any) -> Demonstrations:
     return Demonstrations(rollouts, context.prompts, learn, ZERO_ADAPTER, seen)
 
 
+TOPICS = ("koala", "panda", "otter", "walrus", "violin", "ocarina", "polo", "churro", "aloe", "begonia")
+
+
 @pytest.mark.parametrize(
     ("lengths", "most", "count"),
     [([64] * 8, 20, 8), ([32] * 8, 20, 16), ([8] * 8, 20, 20), ([8] * 8, 0, 8), ([200] * 8, 20, 8), ([], 20, 8)],
@@ -73,6 +76,10 @@ async def test_all_that_may_be_needed_are_made_at_the_same_time(live: Live, monk
     assert LEARN.num_teacher_rollouts <= len(whole) <= 8
     few = await teacher(live, max_rollout_tokens=2, max_teacher_rollouts=8).whole([])
     assert len(few) <= LEARN.num_teacher_rollouts
+    given: list[list[ChatMessage]] = [[{"role": "user", "content": f"Tell me about the {topic}."}] for topic in TOPICS]
+    numbers.clear()
+    await teacher(live, max_rollout_tokens=2, max_teacher_rollouts=8).whole(given)
+    assert numbers[0] == len(given)  # what is given is asked for, however many
 
 
 @pytest.mark.engine
