@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from evals.server import HeedServer, free_port
+from evals.server import START_TIMEOUT_S, HeedServer, free_port
 from tests.engine.pocket_model import pocket_folder
 from tests.patience import PATIENCE_S
 
@@ -41,8 +41,8 @@ class EngineUnit:
         return self._log.read_text(errors="replace").splitlines()
 
     async def until_ready(self) -> None:
-        """Wait until its engine answers."""
-        async with asyncio.timeout(PATIENCE_S):
+        """Wait until its engine answers, which takes minutes where several start on few cores."""
+        async with asyncio.timeout(START_TIMEOUT_S):
             while not any(f"{self.name} is ready" in line for line in self.lines):
                 assert self.process.poll() is None, self.lines
                 await asyncio.sleep(0.05)

@@ -12,6 +12,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from aiohttp import web
 
@@ -77,7 +78,8 @@ class ChannelSupervisor:
     async def stop(self, timeout_s: float) -> None:
         """Take nothing new, let running answers end within `timeout_s`, and show what can still be shown."""
         deadline_s = time.monotonic() + timeout_s
-        self._core.lessons.when_resumed.remove(self.inbox.take_up)
+        with suppress(ValueError):  # it is stopped once more
+            self._core.lessons.when_resumed.remove(self.inbox.take_up)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
