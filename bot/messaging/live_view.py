@@ -34,6 +34,7 @@ class AnswerView:
     draft_id: int
     on_shown: OnShown
     turn: Callable[[], Awaitable[None]]  # returns when everything before this answer has been shown
+    may_show: Callable[[], bool]  # False: another heed has the platform by now
     message_id: str = ""  # a placeholder of an earlier attempt
 
 
@@ -98,7 +99,7 @@ class LiveView:
         num_shown = 0
         while not self._is_finished.is_set():
             text = self._visible()
-            if text != self._shown and limiter.try_turn(place):
+            if text != self._shown and self._view.may_show() and limiter.try_turn(place):
                 await self._show(text)
                 num_shown += 1
             await _wait(self._is_finished, max(limiter.edit_interval_s(place, num_shown), limiter.wait_s(place)))

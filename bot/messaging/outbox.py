@@ -136,6 +136,8 @@ class OutboxSender:
     async def draft(self, outbox_item: OutboxItem) -> None:
         """Show an item before its final text: post it, or edit it if the place has a call to spare."""
         place, platform = outbox_item.post.place, outbox_item.platform
+        if not self.may_show():
+            return
         try:
             if not outbox_item.shown:
                 await self.settled(place)
@@ -246,6 +248,7 @@ class OutboxSender:
             draft_id,
             keep,
             turn,
+            self.may_show,
             message_id=outbox_item.shown[0] if outbox_item.shown else "",
         )
         return LiveView(view)

@@ -34,9 +34,17 @@ async def at_once() -> None:
     """Nothing is to be shown before."""
 
 
-def live_text(channel: Channel, kept: Callable[[str], Any], *, place: Any = HOME, message_id: str = "") -> LiveView:
+def live_text(
+    channel: Channel,
+    kept: Callable[[str], Any],
+    *,
+    place: Any = HOME,
+    message_id: str = "",
+    may_show: Callable[[], bool] = lambda: True,
+) -> LiveView:
     """A live view that has begun."""
-    view = AnswerView(channel, Limiter(channel.limits), Post(place, "", reply_to="5"), 1, kept, at_once, message_id)
+    post = Post(place, "", reply_to="5")
+    view = AnswerView(channel, Limiter(channel.limits), post, 1, kept, at_once, may_show, message_id)
     live = LiveView(view)
     live.start()
     return live
@@ -65,6 +73,19 @@ async def test_typing_is_shown_until_there_is_a_text(platform: FakePlatform) -> 
     await until(lambda: ("typing", HOME.external_id) in platform.calls)
     assert await live.finish() == ""
     assert platform.messages == []
+
+
+async def test_nothing_more_is_shown_once_the_platform_is_anothers(platform: FakePlatform) -> None:
+    """What was shown before stays."""
+    is_ours = True
+    live = live_text(FakeChannel(platform), Kept(), may_show=lambda: is_ours)
+    live.add("one")
+    await until(lambda: platform.texts() == ["one" + CURSOR])
+    is_ours = False
+    live.add(" two")
+    await asyncio.sleep(0.1)
+    assert await live.finish() == "1000"
+    assert platform.texts() == ["one" + CURSOR]
 
 
 async def test_drafts_are_used_where_there_are_any(platform: FakePlatform) -> None:
