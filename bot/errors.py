@@ -81,7 +81,10 @@ class NoSuchTraining(BotError, LookupError):
 
 
 class SessionTooLong(BotError, ValueError):
-    """An agent's session does not fit into what the model reads."""
+    """An agent's session does not fit into what the model reads; over HTTP it is refused as CONTEXT_LENGTH_EXCEEDED."""
+
+
+CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
 
 
 class ServerError(BotError, ConnectionError):

@@ -52,6 +52,7 @@ class LiveSession:
         self.work_id = work_id
         self.user_id = user_id
         self.workspace = workspace
+        self.used_s = 0.0  # when it was asked for last, by this machine's clock
         self._session = session
         self._task: asyncio.Task[AgentTurn] | None = None
         self._is_recovered = False

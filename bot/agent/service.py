@@ -45,7 +45,6 @@ class AgentService:
         self.workspaces = Workspaces(self._settings, self._scratch, core.settings.data_dir)
         self._notes = WorkspaceNotes(core.database)
         self._open: dict[str, LiveSession] = {}
-        self._used_s: dict[str, float] = {}  # when each was asked for last, by this machine's clock
         core.gateway.when_forgotten = self._forget
 
     def require_allowed(self, author: Author) -> None:
@@ -67,8 +66,8 @@ class AgentService:
         state = SessionState.new(told(await toolbox.repository.state()))
         row = AgentWork(user_id=user_id, workspace=workspace, place=place, state=state.stored())
         added, gone = await self._core.database.write(lambda s: agent_work.add_newest(s, row, MOST_SESSIONS))
-        for live in [self._open.pop(work_id) for work_id in gone if work_id in self._open]:
-            await live.close()
+        for work_id in gone:
+            await self._let_go(work_id)
         return added
 
     async def of_person(self, user_id: str) -> list[AgentWork]:
@@ -109,16 +108,13 @@ class AgentService:
         if work_id in self._open:
             await self._open[work_id].close()
         await self._core.database.write(lambda s: agent_work.remove(s, user_id, work_id))
-        self._open.pop(work_id, None)
+        await self._let_go(work_id)
 
     async def let_rest_go(self) -> None:
         """Close sessions that have rested for a while: another gateway may be asked to go on with them."""
-        assert self._leases is not None
         last_s = time.monotonic() - REST_S
-        resting = [work_id for work_id, live in self._open.items() if live.is_resting]
-        for work_id in [work_id for work_id in resting if self._used_s[work_id] < last_s]:
-            await self._open.pop(work_id).close()
-            await self._leases.let_go(work_id)
+        for live in [live for live in self._open.values() if live.is_resting and live.used_s < last_s]:
+            await self._let_go(live.work_id)
 
     async def close(self) -> None:
         """Stop all that is done: a later heed goes on from what is stored."""
@@ -132,7 +128,7 @@ class AgentService:
             if row.id not in self._open:  # by another who looked meanwhile
                 self._open[row.id] = self._opened(row, here)
         live = self._open[row.id]
-        self._used_s[row.id] = time.monotonic()
+        live.used_s = time.monotonic()
         if self._core.engine.is_ready:
             live.recover()
         return live
@@ -158,6 +154,13 @@ class AgentService:
         live = LiveSession(row.id, row.user_id, row.workspace, session)
         return live
 
+    async def _let_go(self, work_id: str) -> None:
+        """Close a session, if it is open; another gateway may have it then."""
+        if live := self._open.pop(work_id, None):
+            await live.close()
+        if self._leases is not None:
+            await self._leases.let_go(work_id)
+
     async def _keep(self, work_id: str, state: SessionState) -> None:
         stored = state.stored()
         await self._core.database.write(lambda s: agent_work.keep(s, work_id, stored))
@@ -166,5 +169,5 @@ class AgentService:
         """Let go of what an erased person had here."""
         gone = [work_id for work_id, live in self._open.items() if live.user_id == user_id]
         for work_id in gone:
-            await self._open.pop(work_id).close()
+            await self._let_go(work_id)
         await asyncio.to_thread(erase, self._scratch / user_id)

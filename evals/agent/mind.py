@@ -4,12 +4,10 @@ from typing import Any
 
 from bot.agent.session import CallLesson
 from bot.agent.state import CallCorrection, MindAnswer
-from bot.errors import SessionTooLong
+from bot.errors import CONTEXT_LENGTH_EXCEEDED, SessionTooLong
 from engine.requests import ChatMessage, Tool
 from evals.client import Client
 from evals.errors import CallRefused
-
-TOO_LONG = "context_length_exceeded"  # what a conversation is refused with that the session has to shorten
 
 
 class MeasuredMind:
@@ -25,7 +23,7 @@ class MeasuredMind:
         try:
             given = await self._client.step(self._user, messages, tools, notes="off")
         except CallRefused as error:
-            if error.code == TOO_LONG:
+            if error.code == CONTEXT_LENGTH_EXCEEDED:
                 raise SessionTooLong(str(error)) from None
             raise
         message = given["choices"][0]["message"]

@@ -6,7 +6,6 @@ from sqlmodel import Session, col, delete, select, update
 
 from storage import fencing
 from storage.errors import AgentWorkNotFound
-from storage.fencing import Tokens
 from storage.tables import AgentWork, copy_of
 
 
@@ -58,9 +57,7 @@ def keep(s: Session, work_id: str, state: dict[str, Any]) -> None:
 
     Raises LeaseLost in a gateway that has lost the session to another one.
     """
-    tokens: Tokens | None = s.info.get(fencing.KEY)
-    if tokens is not None:
-        tokens.check(s, fencing.agent_work(work_id))
+    fencing.check(s, fencing.agent_work(work_id))
     s.exec(update(AgentWork).where(col(AgentWork.id) == work_id).values(state=state))
 
 

@@ -181,9 +181,7 @@ def known_paths(s: Session) -> set[str]:
 
 def check_lease(s: Session, user_id: str) -> None:
     """Raise LeaseLost in a process of a cluster that does not hold the person's lease; one machine has no tokens."""
-    tokens: Tokens | None = s.info.get(fencing.KEY)
-    if tokens is not None:
-        tokens.check(s, fencing.person(user_id))
+    fencing.check(s, fencing.person(user_id))
 
 
 def has_lease(s: Session, user_id: str) -> bool:

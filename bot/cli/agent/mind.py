@@ -6,10 +6,8 @@ from bot.agent.session import CallLesson
 from bot.agent.state import CallCorrection, MindAnswer
 from bot.cli.client import HeedClient
 from bot.cli.terminal import PATIENCE_S, lesson_line
-from bot.errors import ServerRefused, SessionTooLong
+from bot.errors import CONTEXT_LENGTH_EXCEEDED, ServerRefused, SessionTooLong
 from engine.requests import ChatMessage, Tool
-
-TOO_LONG = "context_length_exceeded"
 
 
 class HttpMind:
@@ -24,7 +22,7 @@ class HttpMind:
         try:
             given = await self._client.answer(messages, tools)
         except ServerRefused as error:
-            if error.code == TOO_LONG:
+            if error.code == CONTEXT_LENGTH_EXCEEDED:
                 raise SessionTooLong(str(error)) from None
             raise
         message = given["choices"][0]["message"]

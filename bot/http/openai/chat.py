@@ -308,8 +308,12 @@ async def turns_of(core: Core, body: bodies.ChatBody, who: Author) -> list[Turn]
 async def _first_turn(core: Core, body: bodies.ChatBody, who: Author) -> Turn:
     gateway = core.gateway
     tools = tools_of(body, core.engine.skills, gateway.settings.text_limit_chars)
-    wishes: Json = {"notes": body.heed.notes, "adapter": body.adapter, **({"tools": tools} if tools else {})}
-    wishes["is_whole"] = body.heed.truncation == "disabled"
+    wishes: Json = {
+        "notes": body.heed.notes,
+        "adapter": body.adapter,
+        "is_whole": body.heed.truncation == "disabled",
+        **({"tools": tools} if tools else {}),
+    }
     wanted = sampling(body, gateway.sampling())
     if body.n > 1 and (body.heed.chat or body.heed.regenerate):
         raise InvalidField(messages.ONE_ANSWER, "n")

@@ -7,7 +7,7 @@ import time
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from bot.errors import BotError, QuotaUsed, RequestError, SandboxUnavailable, SessionTooLong
+from bot.errors import CONTEXT_LENGTH_EXCEEDED, BotError, QuotaUsed, RequestError, SandboxUnavailable, SessionTooLong
 from bot.http.protocol import messages, responses
 from bot.http.protocol.app_keys import CORE
 from bot.http.protocol.request_ids import request_id
@@ -40,13 +40,13 @@ _KNOWN: tuple[tuple[type[Exception], int, str, str | None, str | None], ...] = (
     (IdempotencyConflict, 422, "invalid_request_error", "idempotency_key_reused", "Idempotency-Key"),
     (NotStorable, 400, "invalid_request_error", "invalid_value", None),
     (VersionStateError, 400, "invalid_request_error", None, None),
-    (PromptTooLongError, 400, "invalid_request_error", "context_length_exceeded", "messages"),
+    (PromptTooLongError, 400, "invalid_request_error", CONTEXT_LENGTH_EXCEEDED, "messages"),
     (AdapterRefused, 400, "invalid_request_error", None, None),
     (BatchNotKept, 404, "not_found_error", None, None),
     (NothingToUndo, 409, "invalid_request_error", None, None),
     (LearningImpossible, 409, "invalid_request_error", None, None),
     (SandboxUnavailable, 409, "invalid_request_error", "sandbox_unavailable", None),
-    (SessionTooLong, 400, "invalid_request_error", "context_length_exceeded", "text"),
+    (SessionTooLong, 400, "invalid_request_error", CONTEXT_LENGTH_EXCEEDED, "text"),
     (EngineRestarting, 503, "not_ready_error", None, None),
     (EngineDown, 503, "not_ready_error", None, None),
 )

@@ -12,7 +12,7 @@ from bot.agent.state import SessionState
 from bot.core.core import Core
 from bot.errors import AgentNotAllowed, NotReady, SandboxUnavailable
 from bot.events import Author
-from storage import fencing
+from storage import fencing, leases
 from storage.conversations import agent_work
 from storage.errors import AgentWorkNotFound
 from storage.fencing import Tokens
@@ -211,6 +211,8 @@ async def test_of_two_gateways_one_works_on_a_session(rigged: AgentRig, monkeypa
     assert there.status == "waiting"
     assert (await there.approve()).results[0][1].success
     assert names(rigged.folder) == {"a.txt"}
+    await two.remove(user_id, row.id)
+    assert await core.database.read(lambda s: leases.of(s, fencing.agent_work(row.id))) is None
     await two.close()
 
 

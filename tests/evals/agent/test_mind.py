@@ -7,9 +7,9 @@ import pytest
 
 from bot.agent.state import CallCorrection
 from bot.agent.tools import definitions
-from bot.errors import SessionTooLong
+from bot.errors import CONTEXT_LENGTH_EXCEEDED, SessionTooLong
 from engine.pocket.workshop.session import SYSTEM
-from evals.agent.mind import TOO_LONG, MeasuredMind
+from evals.agent.mind import MeasuredMind
 from evals.client import Client
 from evals.errors import CallRefused
 from tests.evals.agent.planner import PlanningClient
@@ -28,7 +28,7 @@ class Refusing(PlanningClient):
         raise CallRefused("no", 400, self._code)
 
 
-@pytest.mark.parametrize(("code", "error"), [(TOO_LONG, SessionTooLong), ("other", CallRefused)])
+@pytest.mark.parametrize(("code", "error"), [(CONTEXT_LENGTH_EXCEEDED, SessionTooLong), ("other", CallRefused)])
 async def test_a_conversation_that_is_too_long_is_the_sessions_to_shorten(code: str, error: type[Exception]) -> None:
     """Any other refusal ends the measurement."""
     with pytest.raises(error):

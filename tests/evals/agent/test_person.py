@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import pytest
 
+from bot.errors import CONTEXT_LENGTH_EXCEEDED
 from engine.pocket.workshop import tasks
 from engine.pocket.workshop.tasks import FORMS, SHOWN_BY
 from engine.pocket.workshop.ways import DEFAULT, NAMES, held_out_wish
 from evals.agent import person
-from evals.agent.mind import TOO_LONG
 from evals.agent.person import OBEYED, LongTurn
 from evals.agent.verdict import is_done, side
 from evals.client import Client
@@ -83,7 +83,7 @@ async def test_a_turn_that_does_not_fit_is_counted() -> None:
     async def refused(user: str, messages: Sequence[Any], tools: Sequence[Any], **options: Any) -> Any:
         """Refuse the first task, whatever is left out."""
         if [m["content"] for m in messages if m["role"] == "user"][-1] == drawn[0].text:
-            raise CallRefused("no", 400, TOO_LONG)
+            raise CallRefused("no", 400, CONTEXT_LENGTH_EXCEEDED)
         return await step(user, messages, tools, **options)
 
     heed.step = refused  # type: ignore[method-assign]
