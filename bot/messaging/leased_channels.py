@@ -94,6 +94,7 @@ class LeasedChannels:
         """Return a route that goes on to the platform's channel, while it is here."""
 
         async def handle(request: web.Request) -> web.StreamResponse:
+            """Pass a call on."""
             channel = self._channels.get(platform)
             if channel is None:  # the platform calls again, and meets the gateway that has it
                 return web.Response(status=503, headers={"Retry-After": "1"})

@@ -149,7 +149,7 @@ class LeanModel(FusedModel[Adapted]):
 def laid_out(batch: Batch) -> Layout:
     """Return a micro-batch as one row: no padding but at its end, and what its sequences begin with is there once."""
     packed = pack(batch)
-    pieces = row_pieces(packed.unpacked.num_shared, packed.own_B)
+    pieces = row_pieces(packed.num_shared, packed.own_B)
     ids_P, positions_P = _filled(packed.input_ids_1P[0]), _filled(packed.position_ids_1P[0])
     return Layout(ids_P, positions_P, packed.rows_N, pieces, asked_pieces(pieces, packed.rows_N.tolist()))
 

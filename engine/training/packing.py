@@ -8,6 +8,7 @@ stands in the row, for attention, which costs less sequence by sequence: of the 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 
 import torch
@@ -35,8 +36,22 @@ class Packed:
     input_ids_1P: Tensor
     position_ids_1P: Tensor
     rows_N: Tensor  # of the position that predicts each response token
-    own_B: list[slice]  # the places of each sequence's tokens behind the common beginning
-    unpacked: Unpacked
+    num_shared: int  # tokens of the common beginning
+    own_B: list[slice]  # the places of each sequence's tokens behind it
+
+    @cached_property
+    def unpacked(self) -> Unpacked:
+        """The places of the sequences."""
+        device = self.input_ids_1P.device
+        firsts_B = torch.tensor([own.start - self.num_shared for own in self.own_B], device=device)
+        lengths_B = torch.tensor([self.num_shared + own.stop - own.start for own in self.own_B], device=device)
+        width = -(-int(lengths_B.max()) // _WIDTH_MULTIPLE) * _WIDTH_MULTIPLE
+        column_BW = torch.arange(width, device=device).minimum(lengths_B[:, None] - 1)
+        rows_BW = column_BW + torch.where(column_BW < self.num_shared, 0, firsts_B[:, None])
+        places_P = self.position_ids_1P[0].clone()  # of the first sequence, of which the beginning is taken
+        for number, own in enumerate(self.own_B):
+            places_P[own] += number * width
+        return Unpacked(rows_BW, places_P, self.num_shared)
 
     @property
     def may_see_11PP(self) -> Tensor:
@@ -57,13 +72,11 @@ def pack(batch: Batch) -> Packed:
     spans = [(_BEGINNING, 0, shared), *((b, shared, length) for b, length in enumerate(lengths))]
     ids_P = torch.cat([ids_BL[max(b, 0), first:end] for b, first, end in spans])
     position_P = torch.cat([torch.arange(first, end, device=device) for _, first, end in spans])
-    owner_P = torch.cat([torch.full((end - first,), b, device=device) for b, first, end in spans])
     ends_B = [shared + end for end in accumulate(length - shared for length in lengths)]
     own_B = [slice(end - length + shared, end) for end, length in zip(ends_B, lengths, strict=True)]
     firsts_B = torch.tensor([own.start - shared for own in own_B], device=device)
     rows_N = column_N + torch.where(column_N < shared, 0, firsts_B[sequence_N])
-    unpacked = _unpacked(firsts_B, torch.tensor(lengths, device=device), shared, owner_P, position_P)
-    return Packed(ids_P[None], position_P[None], rows_N, own_B, unpacked)
+    return Packed(ids_P[None], position_P[None], rows_N, shared, own_B)
 
 
 def padded(input_ids_BL: Tensor) -> tuple[Tensor, Unpacked]:
@@ -71,13 +84,6 @@ def padded(input_ids_BL: Tensor) -> tuple[Tensor, Unpacked]:
     places_P = torch.arange(input_ids_BL.numel(), device=input_ids_BL.device)
     unpacked = Unpacked(places_P.view(input_ids_BL.shape), places_P, 0)
     return (places_P % input_ids_BL.shape[1])[None], unpacked
-
-
-def _unpacked(firsts_B: Tensor, lengths_B: Tensor, shared: int, owner_P: Tensor, position_P: Tensor) -> Unpacked:
-    width = -(-int(lengths_B.max()) // _WIDTH_MULTIPLE) * _WIDTH_MULTIPLE
-    column_BW = torch.arange(width, device=firsts_B.device).minimum(lengths_B[:, None] - 1)
-    rows_BW = column_BW + torch.where(column_BW < shared, 0, firsts_B[:, None])
-    return Unpacked(rows_BW, owner_P.clamp(min=0) * width + position_P, shared)
 
 
 def _common(ids_BL: Tensor) -> int:
