@@ -21,6 +21,7 @@ import aiohttp
 import psutil
 
 from evals.client import chat_body
+from evals.server import START_TIMEOUT_S
 from storage.database import Database, Session
 from storage.kinds import VersionState
 from storage.learning import feedback, versions
@@ -83,14 +84,15 @@ class MachinesRun:
 
     async def run(self, num_faults: int, report: Callable[[Counter[str]], None] = lambda _: None) -> MachineFindings:
         """Disturb it so often, let it come to rest, and return what is wrong."""
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_S)) as session:
-            at_work = [asyncio.create_task(self._person(session, name)) for name in PEOPLE]
+        patience = aiohttp.ClientTimeout(total=CALL_S)
+        async with aiohttp.ClientSession(timeout=patience) as session, asyncio.TaskGroup() as at_work:
+            for name in PEOPLE:
+                at_work.create_task(self._person(session, name))
             for _ in range(num_faults):
                 await self._disturb(self.rng.choice(KINDS))
                 report(self.num_faults)
                 await asyncio.sleep(self.rng.uniform(1.0, 6.0))
             self.is_over = True
-            await asyncio.gather(*at_work)
         return await self._found()
 
     # -- people --------------------------------------------------------------------------------------------------------
@@ -138,13 +140,13 @@ class MachinesRun:
         self.num_faults[kind] += 1
         match kind:
             case "kill an engine":
-                self._drawn_engine().kill()
+                (await self._drawn_engine()).kill()
             case "kill a gateway":
                 name = self.rng.choice(list(self.cluster.gateways))
                 await self.cluster.gateways[name].end(signal.SIGKILL)
                 await self.cluster.start_gateway(name)
             case "engine asleep":
-                await self._sleep(self._drawn_engine())
+                await self._sleep(await self._drawn_engine())
             case "gateway asleep":
                 pid = self.rng.choice(list(self.cluster.gateways.values())).pid
                 assert pid is not None
@@ -152,10 +154,15 @@ class MachinesRun:
             case _:
                 await asyncio.to_thread(self.postgres.tell, self.database_name, _CUT)
 
-    def _drawn_engine(self) -> psutil.Process:
-        """Return an engine's process."""
-        found = [one for one in psutil.Process(self.cluster.ray_pid).children(recursive=True) if _is_engine(one)]
+    async def _drawn_engine(self) -> psutil.Process:
+        """Return an engine's process, once there is one: each may just have been killed."""
+        async with asyncio.timeout(START_TIMEOUT_S):
+            while not (found := self._engines()):  # noqa: ASYNC110  processes tell nothing
+                await asyncio.sleep(PAUSE_S)
         return self.rng.choice(found)
+
+    def _engines(self) -> list[psutil.Process]:
+        return [one for one in psutil.Process(self.cluster.ray_pid).children(recursive=True) if _is_engine(one)]
 
     async def _sleep(self, process: psutil.Process) -> None:
         """Stop a process and all its children for longer than a lease."""
