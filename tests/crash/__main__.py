@@ -168,7 +168,7 @@ def shared(num_faults: int, seed: int, keep: Keep) -> bool:
     return is_right and bool(forked) and bool(stale)
 
 
-async def on_machines(num_faults: int, seed: int, keep: Keep) -> bool:
+async def on_machines(num_faults: int, seed: int, keep: Keep, within_s: float = math.inf) -> bool:
     """Disturb engines and gateways while people chat and correct. Return True if nothing is wrong."""
     with postgres_server.running() as server, server.database() as name, tempfile.TemporaryDirectory() as folder:
         url = server.url(name)
@@ -177,7 +177,7 @@ async def on_machines(num_faults: int, seed: int, keep: Keep) -> bool:
             await cluster.start(("one", "two"), ("a", "b"))
             database = await asyncio.to_thread(Database.join, Path(folder), url)
             run = MachinesRun(cluster, database, server, name, random.Random(seed))
-            found = await run.run(num_faults, lambda faults: keep({"machines": {"faults": dict(faults)}}))
+            found = await run.run(num_faults, lambda faults: keep({"machines": {"faults": dict(faults)}}), within_s)
             await database.close()
         finally:
             await cluster.stop()
@@ -207,7 +207,10 @@ def asked() -> argparse.Namespace:
     parser.add_argument("--stops", type=int, default=40)
     parser.add_argument("--learning-kills", type=int, default=50)
     parser.add_argument(
-        "--within-min", type=float, default=math.inf, help="kills while it learns: fewer on a busy machine"
+        "--within-min",
+        type=float,
+        default=math.inf,
+        help="of kills while it learns and of faults of machines",
     )
     parser.add_argument("--agent-kills", type=int, default=200)
     parser.add_argument("--cluster-faults", type=int, default=300)
@@ -237,7 +240,7 @@ def main() -> int:
     if wanted.only in (None, "cluster"):
         is_well &= shared(wanted.cluster_faults, wanted.seed, keep)
     if wanted.only in (None, "machines"):
-        is_well &= asyncio.run(on_machines(wanted.machine_faults, wanted.seed, keep))
+        is_well &= asyncio.run(on_machines(wanted.machine_faults, wanted.seed, keep, 60 * wanted.within_min))
     if wanted.only in (None, "learning"):
         is_well &= asyncio.run(taught(wanted.learning_kills, wanted.seed, keep, 60 * wanted.within_min))
     json.dump(found, sys.stdout, indent=2)

@@ -82,13 +82,16 @@ class MachinesRun:
     learned: dict[str, str] = field(default_factory=dict)  # person by feedback
     is_over: bool = False
 
-    async def run(self, num_faults: int, report: Callable[[Counter[str]], None] = lambda _: None) -> MachineFindings:
-        """Disturb it so often, let it come to rest, and return what is wrong."""
+    async def run(
+        self, num_faults: int, report: Callable[[Counter[str]], None] = lambda _: None, within_s: float = math.inf
+    ) -> MachineFindings:
+        """Disturb it so often, or until the time is up, let it come to rest, and return what is wrong."""
+        last_s = time.monotonic() + within_s
         patience = aiohttp.ClientTimeout(total=CALL_S)
         async with aiohttp.ClientSession(timeout=patience) as session, asyncio.TaskGroup() as at_work:
             for name in PEOPLE:
                 at_work.create_task(self._person(session, name))
-            for _ in range(num_faults):
+            while self.num_faults.total() < num_faults and time.monotonic() < last_s:
                 await self._disturb(self.rng.choice(KINDS))
                 report(self.num_faults)
                 await asyncio.sleep(self.rng.uniform(1.0, 6.0))
