@@ -12,7 +12,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +27,7 @@ from storage.kinds import VersionState
 from storage.learning import feedback, versions
 from storage.lease_keeper import DURATION_S
 from storage.people import people
+from storage.tables import AdapterVersion
 from tests.live_cluster import LiveCluster
 from tests.storage.atomicity import Operation, faults
 from tests.storage.disturbed_cluster import forks
@@ -182,26 +183,51 @@ class MachinesRun:
 
     async def _found(self) -> MachineFindings:
         history = await self.database.read(_history)
-        accepted = [v for rows in history.values() for v in rows if v.state == VersionState.ACCEPTED]
-        by_feedback = Counter(v.feedback_id for v in accepted if v.feedback_id)
-        return MachineFindings(
-            sum(not one.is_write for mine in self.seen.values() for one in mine),
-            len(self.learned),
-            sorted(one for one in self.learned if not by_feedback[one]),
-            sorted(str(one) for one, times in by_feedback.items() if times > 1),
-            forks(history),
-            [f"{name}: {fault}" for name in self.seen for fault in faults(self._with_unheard(name, history))],
-            len(await self.database.read(feedback.pending)),
-        )
-
-    def _with_unheard(self, name: str, history: dict[str, list[Any]]) -> list[Operation]:
-        """Return what a person saw, and versions that they were not told of: those may have come at any time."""
-        told = {one.value for one in self.seen[name] if one.is_write}
-        accepted = [v.number for v in history.get(name, []) if v.state == VersionState.ACCEPTED]
-        return [*self.seen[name], *(Operation(True, number, -math.inf) for number in accepted if number not in told)]
+        return judged(history, self.seen, set(self.learned), len(await self.database.read(feedback.pending)))
 
 
-def _history(s: Session) -> dict[str, list[Any]]:
+def judged(
+    history: Mapping[str, list[AdapterVersion]], seen: Mapping[str, list[Operation]], learned: set[str], unfinished: int
+) -> MachineFindings:
+    """Compare people's versions with what they were told.
+
+    Args:
+        history: the versions of each person, oldest first.
+        seen: what each person was answered with, and the versions that they heard of.
+        learned: the feedback of the lessons that they were told of.
+        unfinished: how much feedback is pending.
+    """
+    by_feedback = Counter(
+        v.feedback_id for rows in history.values() for v in rows if v.feedback_id and _was_accepted(v)
+    )
+    return MachineFindings(
+        sum(not one.is_write for mine in seen.values() for one in mine),
+        len(learned),
+        sorted(one for one in learned if not by_feedback[one]),
+        sorted(one for one, times in by_feedback.items() if times > 1),
+        forks(history),
+        [
+            f"{name}: {fault}"
+            for name, mine in seen.items()
+            for fault in faults(_with_unheard(mine, history.get(name, [])))
+        ],
+        unfinished,
+    )
+
+
+def _with_unheard(mine: list[Operation], history: list[AdapterVersion]) -> list[Operation]:
+    """Return what a person saw, and versions that they were not told of: those may have come at any time."""
+    told = {one.value for one in mine if one.is_write}
+    unheard = [v.number for v in history if _was_accepted(v) and v.number not in told]
+    return [*mine, *(Operation(True, number, -math.inf) for number in unheard)]
+
+
+def _was_accepted(version: AdapterVersion) -> bool:
+    """Return True for a pruned one, too: its lesson is in what came after it."""
+    return version.state in (VersionState.ACCEPTED, VersionState.PRUNED)
+
+
+def _history(s: Session) -> dict[str, list[AdapterVersion]]:
     """Return the versions of each person, oldest first."""
     found = {name: people.find(s, "http", name) for name in PEOPLE}
     return {name: versions.history(s, user.id)[::-1] for name, user in found.items() if user is not None}

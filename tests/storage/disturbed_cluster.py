@@ -11,7 +11,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
@@ -179,8 +179,9 @@ def _meet(s: Any) -> list[str]:
     return [people.resolve(s, "http", account).id for account in PEOPLE]
 
 
-def forks(history: dict[str, list[Any]]) -> list[str]:
-    """Return where two accepted versions of one person were made from the same one."""
-    accepted = [v for rows in history.values() for v in rows if v.state == VersionState.ACCEPTED]
+def forks(history: Mapping[str, list[Any]]) -> list[str]:
+    """Return where two versions of one person that were accepted once were made from the same one."""
+    were = (VersionState.ACCEPTED, VersionState.PRUNED)
+    accepted = [v for rows in history.values() for v in rows if v.state in were]
     parents = Counter((v.user_id, v.parent) for v in accepted)
     return [f"{count} versions made from {place}" for place, count in parents.items() if count > 1]

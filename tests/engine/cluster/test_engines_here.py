@@ -20,7 +20,7 @@ from storage.fencing import Tokens
 from storage.kinds import VersionState
 from storage.learning import feedback, versions
 from tests.engine.live import Live
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from tests.storage.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.engine, pytest.mark.slow]
@@ -116,9 +116,11 @@ async def test_an_engine_that_is_killed_loses_nothing(gateway: Live) -> None:
 
 async def test_an_engine_that_was_killed_comes_back(gateway: Live) -> None:
     """By itself, under its name; it answers as the other one does."""
-    async with asyncio.timeout(PATIENCE_S):
-        while len(engines(gateway).fleet.all()) < 2:  # noqa: ASYNC110  gateways look, too
-            await asyncio.sleep(0.1)
+    fleet = engines(gateway).fleet
+    try:
+        await until(lambda: len(fleet.all()) == 2)
+    except TimeoutError:
+        pytest.fail(f"one engine of two, and of the other: {fleet.problems}")
     first, other = await from_each(gateway, await gateway.person())
     assert first.completion_token_ids == other.completion_token_ids
 
