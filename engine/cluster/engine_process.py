@@ -1,6 +1,7 @@
 """One engine of a cluster in a process of its own, and the calls that reach it from gateways.
 
-The first question about its state starts it; so a process that Ray started again comes back by itself.
+The first question about its state starts it; so a process that Ray started again comes back by itself. One that does
+not start ends after a while, and Ray makes it again.
 """
 
 import asyncio
@@ -16,10 +17,9 @@ from engine.cluster.cluster_engine import ClusterEngine
 from engine.cluster.fleet import LOOK_EVERY_S, EngineIdentity, EngineState
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.errors import EngineError
 from engine.requests import Delta, GenerateRequest
 from storage.database import Database
-from storage.errors import DatabaseLocked, StorageError
+from storage.errors import DatabaseLocked
 from storage.fencing import Tokens
 from storage.lease_keeper import DURATION_S
 from storage.tables import new_id
@@ -27,6 +27,7 @@ from storage.tables import new_id
 logger = logging.getLogger(__name__)
 
 LOCKED_S = (1.0, 2.0, 5.0, 10.0)  # seconds between tries while the database is another's alone
+AGAIN_S = 30.0  # that a start that failed can be asked why
 CALLS = frozenset(name for name in vars(Engine) if not name.startswith("_")) | {ClusterEngine.take_up.__name__}
 
 
@@ -52,6 +53,7 @@ class EngineProcess:
         self._is_silent.set()
         self._starting: asyncio.Task[None] | None = None
         self._line, self._has_failed = "starting", False
+        self._ending: asyncio.TimerHandle | None = None
         self._database: Database | None = None
         self._engine: ClusterEngine | None = None
 
@@ -106,6 +108,8 @@ class EngineProcess:
     async def stop(self) -> None:
         """End the engine; its people are free at once."""
         self._weight = 0.0
+        if self._ending is not None:
+            self._ending.cancel()
         if self._engine is not None:
             await self._engine.stop()
         if self._database is not None:
@@ -124,9 +128,10 @@ class EngineProcess:
             self._database = await self._entered(tokens)
             self._engine = ClusterEngine(settings.config, self._database, tokens, settings.lease_s)
             await self._engine.start(self._say)
-        except (EngineError, StorageError) as error:  # a named edge: whoever asks how it is reads it
+        except Exception as error:  # a named edge: whoever asks how it is reads it
             logger.exception("%s does not start", settings.name)
             self._line, self._has_failed = f"does not start: {error}", True
+            self._ending = asyncio.get_running_loop().call_later(AGAIN_S, os._exit, 1)
 
     async def _entered(self, tokens: Tokens) -> Database:
         """Enter the database; one that is brought up to date, or has a member of this name, is waited for."""

@@ -9,8 +9,9 @@ from engine.cluster import engine_process
 from engine.cluster.engine_process import CALLS, EngineProcess, EngineSettings
 from engine.config import EngineConfig
 from storage.database import Database
+from storage.errors import DatabaseLocked
 from storage.fencing import Tokens
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 from tests.storage.postgres_server import PostgresServer
 
 
@@ -29,6 +30,31 @@ async def test_a_start_that_fails_is_told_to_whoever_asks(tmp_path: Path) -> Non
             await asyncio.sleep(0.01)
     assert state.line.startswith("does not start: ")
     await engine.stop()
+
+
+@pytest.mark.parametrize("fault", [OSError("no space left on device"), DatabaseLocked("another has it")])
+async def test_a_process_whose_start_failed_ends_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    """Whatever the reason, so that Ray makes it again; not one that is stopped before."""
+
+    async def fail(_engine: EngineProcess, _tokens: Tokens) -> Database:
+        raise fault
+
+    ended: list[int] = []
+    monkeypatch.setattr(EngineProcess, "_entered", fail)
+    monkeypatch.setattr(engine_process, "AGAIN_S", 0.05)
+    monkeypatch.setattr(engine_process.os, "_exit", ended.append)
+    engine, stopped = process(tmp_path), process(tmp_path)
+    for one in (engine, stopped):
+        await one.state()
+        assert one._starting is not None
+        await one._starting
+        assert (await one.state()).line == f"does not start: {fault}"
+    await stopped.stop()
+    await until(lambda: ended)
+    await asyncio.sleep(0.1)
+    assert ended == [1]
 
 
 async def test_only_calls_of_an_engine_can_be_made(tmp_path: Path) -> None:
