@@ -56,7 +56,10 @@ class EngineUnit:
 class LiveCluster:
     """Ray, engines and gateways by name; all of them end with it."""
 
-    def __init__(self, folder: Path, database_url: str, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Path, database_url: str, settings: Mapping[str, str], own: Mapping[str, Mapping[str, str]] = {}
+    ) -> None:
+        """`own` has settings of single parts, by name."""
         self.engines: dict[str, EngineUnit] = {}
         self.gateways: dict[str, HeedServer] = {}
         self._folder = folder
@@ -72,6 +75,7 @@ class LiveCluster:
             "RAY_USAGE_STATS_ENABLED": "0",
             **settings,
         }
+        self._own = own
         self._ray: subprocess.Popen[bytes] | None = None
 
     @property
@@ -85,13 +89,13 @@ class LiveCluster:
         self._start_ray()
         await self._until_ray_listens()
         for name in engines:
-            self.engines[name] = EngineUnit(name, self._folder, self._settings)
+            self.engines[name] = EngineUnit(name, self._folder, self._of(name))
         await asyncio.gather(*(engine.until_ready() for engine in self.engines.values()))
         await asyncio.gather(*(self.start_gateway(name) for name in gateways))
 
     async def start_gateway(self, name: str) -> None:
         """Start a gateway, also one that was there before."""
-        server = HeedServer(self._settings, self._folder / name)
+        server = HeedServer(self._of(name), self._folder / name)
         server.program = ("bot", "run", "--role", "gateway", "--name", name)
         self.gateways[name] = server
         await server.start()
@@ -106,6 +110,9 @@ class LiveCluster:
             self._ray.terminate()
             await asyncio.to_thread(self._ray.wait)
         self._ray_folder.cleanup()
+
+    def _of(self, name: str) -> dict[str, str]:
+        return {**self._settings, **self._own.get(name, {})}
 
     def _start_ray(self) -> None:
         """Start Ray's head in the foreground of a process of ours."""

@@ -9,6 +9,7 @@ Exit codes: 0 where nothing was torn, lost or doubled, every stop was in time an
 
 import argparse
 import asyncio
+import contextlib
 import itertools
 import json
 import logging
@@ -22,6 +23,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from storage.database import Database
 from tests.crash import books, learning
 from tests.crash.agent import books as agent_books
@@ -29,9 +32,10 @@ from tests.crash.agent import kills as agent_kills
 from tests.crash.harness import STOP_WITHIN_S, Figures, run
 from tests.crash.history import Verdict
 from tests.crash.machines import MachinesRun
-from tests.live_cluster import LiveCluster
+from tests.crash.wired_cluster import wired_cluster
 from tests.storage import cluster_worker, disturbed_cluster, postgres_server
 from tests.storage.disturbed_cluster import DisturbedCluster, Findings, Teaching
+from tests.storage.s3_server import s3_server
 
 CONTROL_KILLS = 10
 CONTROL_FAULTS = 60
@@ -170,17 +174,16 @@ def shared(num_faults: int, seed: int, keep: Keep) -> bool:
 
 async def on_machines(num_faults: int, seed: int, keep: Keep, within_s: float = math.inf) -> bool:
     """Disturb engines and gateways while people chat and correct. Return True if nothing is wrong."""
-    with postgres_server.running() as server, server.database() as name, tempfile.TemporaryDirectory() as folder:
-        url = server.url(name)
-        cluster = LiveCluster(Path(folder), url, {"HEED_HTTP_NEW_PEOPLE_PER_HOUR": "1000"})
-        try:
-            await cluster.start(("one", "two"), ("a", "b"))
-            database = await asyncio.to_thread(Database.join, Path(folder), url)
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(postgres_server.running())
+        name = stack.enter_context(server.database())
+        store = stack.enter_context(s3_server(stack.enter_context(pytest.MonkeyPatch.context())))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        async with wired_cluster(folder, server, name, store) as cluster:
+            database = await asyncio.to_thread(Database.join, folder, server.url(name))
             run = MachinesRun(cluster, database, server, name, random.Random(seed))
             found = await run.run(num_faults, lambda faults: keep({"machines": {"faults": dict(faults)}}), within_s)
             await database.close()
-        finally:
-            await cluster.stop()
     keep({"machines": {"faults": dict(run.num_faults)} | asdict(found) | {"is_right": found.is_right}})
     return found.is_right
 

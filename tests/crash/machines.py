@@ -1,5 +1,5 @@
 """A whole heed on several machines, disturbed while people chat and correct: engines and gateways are killed, put to
-sleep for longer than a lease, and cut off from the database.
+sleep or parted from the database for longer than a lease, or lose a connection to it; the object store is slow.
 
 People call any gateway and call again until they are answered, a correction under one key. What is left is judged:
 each acknowledged lesson is there, once, in one chain of versions; what people were answered with is what one register
@@ -28,7 +28,7 @@ from storage.learning import feedback, versions
 from storage.lease_keeper import DURATION_S
 from storage.people import people
 from storage.tables import AdapterVersion
-from tests.live_cluster import LiveCluster
+from tests.crash.wired_cluster import WiredCluster
 from tests.storage.atomicity import Operation, faults
 from tests.storage.disturbed_cluster import forks
 from tests.storage.postgres_server import PostgresServer
@@ -42,9 +42,19 @@ WISHES = (
     "end with a question",
 )
 TOPICS = ("koala", "panda", "ocarina", "otter", "violin", "walrus")
-KINDS = ("kill an engine", "kill a gateway", "engine asleep", "gateway asleep", "cut off")
+KINDS = (
+    "kill an engine",
+    "kill a gateway",
+    "engine asleep",
+    "gateway asleep",
+    "cut off",
+    "engine parted",
+    "gateway parted",
+    "slow store",
+)
 CALL_S = 60.0  # after which a person calls another gateway
 PAUSE_S = 0.3
+SLOW_S = 5.0  # at most, for each piece of what goes to the object store or comes from it
 ENGINE = "ray::EngineProcess"
 _CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'heed' ORDER BY random() LIMIT 1"
@@ -73,7 +83,7 @@ class MachineFindings:
 class MachinesRun:
     """The cluster under disturbance, and what people were told."""
 
-    cluster: LiveCluster
+    cluster: WiredCluster
     database: Database
     postgres: PostgresServer
     database_name: str
@@ -128,7 +138,7 @@ class MachinesRun:
     async def _call(self, session: aiohttp.ClientSession, path: str, body: dict[str, Any], key: str) -> dict[str, Any]:
         """Call a gateway, and another one until one has done it: a client with patience."""
         while True:
-            gateway = self.rng.choice(list(self.cluster.gateways.values()))
+            gateway = self.rng.choice(list(self.cluster.parts.gateways.values()))
             with suppress(aiohttp.ClientError, TimeoutError):
                 async with session.post(f"{gateway.url}{path}", json=body, headers={"Idempotency-Key": key}) as given:
                     said: dict[str, Any] = await given.json()
@@ -146,17 +156,31 @@ class MachinesRun:
             case "kill an engine":
                 (await self._drawn_engine()).kill()
             case "kill a gateway":
-                name = self.rng.choice(list(self.cluster.gateways))
-                await self.cluster.gateways[name].end(signal.SIGKILL)
-                await self.cluster.start_gateway(name)
+                name = self.rng.choice(list(self.cluster.parts.gateways))
+                await self.cluster.parts.gateways[name].end(signal.SIGKILL)
+                await self.cluster.parts.start_gateway(name)
             case "engine asleep":
                 await self._sleep(await self._drawn_engine())
             case "gateway asleep":
-                pid = self.rng.choice(list(self.cluster.gateways.values())).pid
+                pid = self.rng.choice(list(self.cluster.parts.gateways.values())).pid
                 assert pid is not None
                 await self._sleep(psutil.Process(pid))
+            case "engine parted":
+                await self._part(list(self.cluster.parts.engines))
+            case "gateway parted":
+                await self._part(list(self.cluster.parts.gateways))
+            case "slow store":
+                await self.cluster.to_store.slow(self.rng.uniform(0.1, SLOW_S), self._longer_than_a_lease_s)
             case _:
                 await asyncio.to_thread(self.postgres.tell, self.database_name, _CUT)
+
+    async def _part(self, names: list[str]) -> None:
+        """Part one of them from the database; what it sent meanwhile arrives afterwards."""
+        await self.cluster.to_database[self.rng.choice(names)].cut(self._longer_than_a_lease_s)
+
+    @property
+    def _longer_than_a_lease_s(self) -> float:
+        return DURATION_S * self.rng.uniform(1.05, 1.3)
 
     async def _drawn_engine(self) -> psutil.Process:
         """Return an engine's process, once there is one: each may just have been killed."""
@@ -166,7 +190,7 @@ class MachinesRun:
         return self.rng.choice(found)
 
     def _engines(self) -> list[psutil.Process]:
-        return [one for one in psutil.Process(self.cluster.ray_pid).children(recursive=True) if _is_engine(one)]
+        return [one for one in psutil.Process(self.cluster.parts.ray_pid).children(recursive=True) if _is_engine(one)]
 
     async def _sleep(self, process: psutil.Process) -> None:
         """Stop a process and all its children for longer than a lease."""
@@ -174,7 +198,7 @@ class MachinesRun:
         for one in family:
             with suppress(psutil.NoSuchProcess):
                 one.suspend()
-        await asyncio.sleep(DURATION_S * self.rng.uniform(1.05, 1.3))
+        await asyncio.sleep(self._longer_than_a_lease_s)
         for one in family:
             with suppress(psutil.NoSuchProcess):
                 one.resume()

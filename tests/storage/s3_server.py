@@ -25,6 +25,11 @@ class S3Server:
         """Where it listens."""
         return f"http://127.0.0.1:{self._port}"
 
+    @property
+    def address(self) -> tuple[str, int]:
+        """The same, as host and port."""
+        return "127.0.0.1", self._port
+
     def make_bucket(self) -> None:
         """Make the bucket, in place of all that a server before has left in this process."""
         requests.post(f"{self.endpoint}/moto-api/reset", timeout=10)
