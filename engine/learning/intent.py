@@ -26,7 +26,7 @@ from storage.tables import Completion
 
 NUM_OTHERS = 4  # other prompts that feedback is tried on
 NUM_SHOWN = 3  # of them on which the wish is then shown by the teacher
-NUM_TASKS = 10  # begun tasks that feedback about an agent's work is tried on: most wishes concern few of them
+NUM_TASKS = 12  # begun tasks that feedback about an agent's work is tried on: most wishes concern few of them
 QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
 LASTING = (Meaning.WISH, Meaning.FACT)  # stays in mind from now on, as a note at least
 _CERTAIN = 0.9  # probability of either of two such meanings from which it does not matter which

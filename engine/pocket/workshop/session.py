@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from engine.pocket.workshop import tasks
 from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
 from engine.pocket.workshop.ways import DEFAULT, DIRECTIONS, NAMES, Direction, Ways, wish
-from engine.pocket.workshop.work import MAY_I, FolderWork, Step
+from engine.pocket.workshop.work import MAY_I, YES, FolderWork, Step
 from engine.prompts.hindsight import Hindsight, with_hindsight, with_notes
 from engine.requests import ChatMessage
 
@@ -35,7 +35,6 @@ _NUM_WISHES = (0.34, 0.18, 0.13, 0.11, 0.1, 0.14)  # shares of one wish, two, ..
 _RARE = {"reads": 4.0, "spares_tests": 4.0, "by_lines": 3.0}  # ways that few tasks show are asked for more often there
 _NOTED = {"by_lines": 2.0, "asks": 1.5, "reads": 1.5}  # the same in notes
 _CALL_END = "}\n</tool_call>"
-_YES = ("yes", "yes, please", "go ahead", "ok", "sure", "do it", "yes, run it")
 _NO = ("no", "no, do not", "better not", "no, leave it", "not now")
 
 
@@ -175,7 +174,7 @@ def _written(said: str, work: FolderWork, rng: random.Random) -> list[Line]:
         if step.answer:
             lines.append(Line("tool", step.answer))
         elif step.said == MAY_I:
-            lines.append(Line("user", rng.choice(_YES if work.may_run else _NO)))
+            lines.append(Line("user", rng.choice(YES if work.may_run else _NO)))
     return lines
 
 

@@ -13,6 +13,7 @@ from engine.pocket.workshop.ways import Ways
 
 RUN_CHECK = f"sh {CHECK}"
 MAY_I = f"Shall I run {RUN_CHECK}?"
+YES = ("yes", "yes, please", "go ahead", "ok", "sure", "do it", "yes, run it")
 
 
 @dataclass(frozen=True)
