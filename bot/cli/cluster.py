@@ -1,7 +1,6 @@
 """`heed cluster`: one heed with several engines, of which each has some of the people."""
 
 import asyncio
-import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +12,8 @@ from rich.text import Text
 from bot.app import App
 from bot.cli import serving
 from bot.cli.client import HeedClient
-from bot.cli.connection import client_of
-from bot.cli.console import console, guarded, settings
+from bot.cli.connection import Url, client_of
+from bot.cli.console import WithTerminal, console, guarded, is_terminal, settings
 from bot.config import Settings
 from bot.membership import Membership, database_url
 from bot.monitoring import logs
@@ -24,7 +23,6 @@ from storage.database import Database
 
 commands = typer.Typer(help="heed with several engines, on PostgreSQL and an object store.", no_args_is_help=True)
 
-Url = Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")]
 GATEWAY = "gateway"
 ENGINE_NAMES = "engine-"  # what the names of a cluster's engines begin with
 OBJECTS_FOLDER = "objects"  # below the data directory, where no other object store is set
@@ -33,14 +31,12 @@ OBJECTS_FOLDER = "objects"  # below the data directory, where no other object st
 @commands.command()
 def up(
     num_engines: Annotated[int, typer.Option("--engines", min=1, help="How many engines to start here.")] = 2,
-    has_terminal: Annotated[
-        bool, typer.Option("--terminal/--no-terminal", help="A chat in this terminal too, where there is one.")
-    ] = True,
+    has_terminal: WithTerminal = True,
 ) -> None:
     """Start heed with several engines on this machine."""
     chosen = settings()
     logs.begin(chosen.log_level, chosen.log_format)
-    guarded(_up(chosen, num_engines, has_terminal=has_terminal and sys.stdin.isatty() and sys.stdout.isatty()))
+    guarded(_up(chosen, num_engines, has_terminal=has_terminal and is_terminal()))
 
 
 @commands.command()

@@ -1,9 +1,14 @@
 """The running heed that a command talks to: where it listens, by the settings, and the key it wants."""
 
 from collections.abc import Callable
+from typing import Annotated
+
+import typer
 
 from bot.cli.client import HeedClient
 from bot.cli.console import settings
+
+Url = Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")]
 
 
 def client_of(user: str, url: str) -> Callable[[], HeedClient]:

@@ -6,8 +6,9 @@ it did and the answer is bad news, 130 where it was interrupted.
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Coroutine, Iterator
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
@@ -21,7 +22,16 @@ from storage.errors import StorageError
 
 T = TypeVar("T")
 
+WithTerminal = Annotated[
+    bool, typer.Option("--terminal/--no-terminal", help="A chat in this terminal too, where there is one.")
+]
+
 console = Console(highlight=False)
+
+
+def is_terminal() -> bool:
+    """Return True where a person types what a command reads and sees what it writes."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def settings() -> Settings:

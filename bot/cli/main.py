@@ -14,7 +14,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
+from typing import Annotated, NoReturn, TypeVar
 
 import typer
 from rich.text import Text
@@ -23,8 +23,8 @@ from bot import config
 from bot.cli import backups, calibrate, cluster, roles, serving
 from bot.cli.agent import command as agent_command
 from bot.cli.client import HeedClient
-from bot.cli.connection import client_of
-from bot.cli.console import console, ending, fail, guarded, settings
+from bot.cli.connection import Url, client_of
+from bot.cli.console import WithTerminal, console, ending, fail, guarded, is_terminal, settings
 from bot.cli.mcp import command as mcp_command
 from bot.cli.roles import ProcessRole
 from bot.config import Settings
@@ -32,14 +32,10 @@ from bot.errors import BotError
 from bot.monitoring import logs
 from storage.files import atomic
 
-if TYPE_CHECKING:
-    pass
-
 T = TypeVar("T")
 
 FORWARD = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 User = Annotated[str, typer.Option("--user", "-u", help="Which local user this is about.")]
-Url = Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")]
 
 cli = typer.Typer(
     name="heed",
@@ -66,9 +62,7 @@ def main() -> None:
 
 @cli.command()
 def run(
-    has_terminal: Annotated[
-        bool, typer.Option("--terminal/--no-terminal", help="A chat in this terminal too, where there is one.")
-    ] = True,
+    has_terminal: WithTerminal = True,
     role: Annotated[
         ProcessRole, typer.Option(help="Which part of a heed on several machines this process is.")
     ] = ProcessRole.ALONE,
@@ -79,7 +73,7 @@ def run(
     logs.begin(chosen.log_level, chosen.log_format)
     for warning in config.unknown_variables():
         console.print(Text(f"warning: {warning}", style="yellow"))
-    shows_terminal = has_terminal and sys.stdin.isatty() and sys.stdout.isatty()
+    shows_terminal = has_terminal and is_terminal()
     if role == ProcessRole.ALONE:
         guarded(_run(chosen, has_terminal=shows_terminal))
     else:
@@ -298,8 +292,7 @@ async def _chat(connect: Callable[[], HeedClient]) -> None:
     from bot.cli import waiting
     from bot.cli.terminal import LineSource, PipedLines, PromptLines, TerminalChat
 
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    lines: LineSource = PromptLines() if is_terminal else PipedLines(sys.stdin.readline)
+    lines: LineSource = PromptLines() if is_terminal() else PipedLines(sys.stdin.readline)
     async with connect() as client:
         await waiting.until_it_answers(client, console)
         talk = TerminalChat(client, console, lines)

@@ -12,8 +12,8 @@ import typer
 
 from bot.cli import waiting
 from bot.cli.client import HeedClient
-from bot.cli.connection import client_of
-from bot.cli.console import console, guarded, settings
+from bot.cli.connection import Url, client_of
+from bot.cli.console import console, guarded, is_terminal, settings
 from bot.errors import SandboxUnavailable
 
 commands = typer.Typer()
@@ -23,7 +23,7 @@ commands = typer.Typer()
 def agent(
     folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="The folder to work in.")] = Path(),
     user: Annotated[str, typer.Option("--user", "-u", help="Whose adapter answers and learns.")] = "local",
-    url: Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")] = "",
+    url: Url = "",
     account: Annotated[str, typer.Option(help="The account that tools run as, where you are root.")] = "",
     may_read: Annotated[bool, typer.Option("--yes-read", help="Do not ask before read, glob and grep.")] = False,
     is_json: Annotated[bool, typer.Option("--json", help="Events as JSON, an object a line, for scripts.")] = False,
@@ -61,7 +61,7 @@ async def _agent(
     _require_apart(folder)
     sandbox = Sandbox(folder, account)
     await sandbox.try_out()
-    is_typed = sys.stdin.isatty() and sys.stdout.isatty() and not is_json
+    is_typed = is_terminal() and not is_json
     lines: LineSource = PromptLines() if is_typed else PipedLines(sys.stdin.readline)
     view = JsonView(console) if is_json else TerminalView(console)
     async with connect() as client:

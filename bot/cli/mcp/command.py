@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.client import HeedClient
-from bot.cli.connection import client_of
+from bot.cli.connection import Url, client_of
 from bot.cli.console import guarded
 
 commands = typer.Typer()
@@ -15,7 +15,7 @@ commands = typer.Typer()
 @commands.command("mcp")
 def serve(
     user: Annotated[str, typer.Option("--user", "-u", help="Whose adapter answers and learns.")] = "local",
-    url: Annotated[str, typer.Option("--url", help="Where heed runs, if not where the settings say.")] = "",
+    url: Url = "",
 ) -> None:
     """Offer the running heed as tools (chat, feedback, train, history) to a program that speaks MCP on stdio."""
     guarded(_serve(client_of(user, url)))

@@ -1,6 +1,7 @@
 """bot.cli.console: how commands end."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 import typer
@@ -45,3 +46,11 @@ def test_wrong_settings_end_the_command(monkeypatch: pytest.MonkeyPatch, capsys:
     with pytest.raises(typer.Exit):
         console.settings()
     assert "HEED_HTTP_PORT" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("types", "reads"), [(True, True), (True, False), (False, True)])
+def test_a_terminal_is_typed_in_and_read(monkeypatch: pytest.MonkeyPatch, *, types: bool, reads: bool) -> None:
+    """A command whose words are piped in, or away, talks to no person."""
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: types))
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(isatty=lambda: reads))
+    assert console.is_terminal() is (types and reads)
