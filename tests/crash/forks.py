@@ -6,11 +6,14 @@ processes that an ended heed leaves behind as its own children, whatever session
 """
 
 import ctypes
+import faulthandler
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+TELL = signal.SIGUSR1  # a life that gets it writes to standard error where each of its threads is
 Live = Callable[[str, str, str, int], None]
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -24,6 +27,7 @@ def fork_lives(live: Live) -> None:
         pid = os.fork()
         if pid == 0:
             status = 1
+            faulthandler.register(TELL)
             try:
                 live(data_dir, mode, point, int(number))
                 status = 0

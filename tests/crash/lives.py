@@ -9,7 +9,12 @@ import signal
 import time
 from pathlib import Path
 
+import psutil
+
+from tests.crash.forks import TELL
+
 WAIT_S = 120.0
+TELLING_S = 1.0
 
 
 class Lives:
@@ -47,10 +52,21 @@ class Lives:
         await self._ended(-signal.SIGKILL)
 
     async def stop(self, pid: int) -> float:
-        """Ask a heed to end, which it must do in good order; how long that took, in seconds."""
+        """Ask a heed to end, which it must do in good order; how long that took, in seconds.
+
+        Raises TimeoutError, with what stays, if it does not; it says on standard error what it waits for.
+        """
         asked_s = time.monotonic()
         os.kill(pid, signal.SIGTERM)
-        await self._ended(0)
+        try:
+            await self._ended(0)
+        except TimeoutError:
+            left = psutil.Process(self.pid).children(recursive=True)
+            for one in left:
+                if one.pid == pid:
+                    one.send_signal(TELL)
+            await asyncio.sleep(TELLING_S)
+            raise TimeoutError([f"{one.pid}: {' '.join(one.cmdline())[-200:]}" for one in left]) from None
         return time.monotonic() - asked_s
 
     async def close(self) -> None:
