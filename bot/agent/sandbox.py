@@ -139,7 +139,7 @@ class Sandbox:
             await asyncio.wait({talk, watch}, return_when=asyncio.FIRST_COMPLETED)
             ended_by = watch.result() if watch.done() else ""
             if ended_by:
-                await _end(process)
+                _kill(process)
             await talk
             return Finished(output.text, None if ended_by else await process.wait(), ended_by)
         finally:
@@ -280,7 +280,7 @@ async def _drain(process: asyncio.subprocess.Process, output: CutOutput) -> None
         output.take(chunk)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+def _kill(process: asyncio.subprocess.Process) -> None:
     """Kill bubblewrap if it still runs: the first process of its namespace dies with it, and all others with that.
 
     At its start that first process waits for bubblewrap, and would wait for ever: then it is in its group still.
@@ -288,4 +288,13 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill it, and wait until it is gone. What outlives it, because it had just begun, ends with its `life`.
+
+    Until then that holds the output, whose end `wait` would wait for: so nobody listens any more.
+    """
+    _kill(process)
+    process._transport.close()  # type: ignore[attr-defined]
     await process.wait()

@@ -11,10 +11,11 @@ from typing import Any
 import psutil
 import pytest
 
+from bot.agent import sandbox
 from bot.agent.sandbox import AS_ROOT, CANNOT_RUN, NO_ACCOUNT, NOT_INSTALLED, Bounds, Sandbox, account
 from bot.errors import SandboxUnavailable
 from tests.bot.agent.workspaces import USER, put
-from tests.patience import until
+from tests.patience import PATIENCE_S, until
 
 SHORT = Bounds(seconds=4.0)
 MANY = """
@@ -258,3 +259,21 @@ def running(*words: str) -> list[int]:
     """The processes of this machine that sleep for so long."""
     found = [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"]]
     return [p.pid for p in found if p.info["cmdline"][0] == "sleep" and p.info["cmdline"][-1] in words]
+
+
+async def test_what_outlives_a_run_and_holds_its_output_keeps_nobody_waiting() -> None:
+    """As a process may that had just begun; it ends with the run's pipe, which is closed after that."""
+    process = await asyncio.create_subprocess_exec(
+        "sh", "-c", "setsid sleep 4722 & echo $!; exec sleep 4722", stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    left = psutil.Process(int(await process.stdout.readline()))
+    await until(lambda: os.getsid(left.pid) == left.pid)
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await sandbox._end(process)
+        assert process.returncode == -signal.SIGKILL
+        assert left.is_running()
+    finally:
+        left.kill()
