@@ -291,9 +291,10 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill it, and wait until it is gone. What outlives it, because it had just begun, ends with its `life`.
+    """Kill it, and wait until it is gone, without listening any more.
 
-    Until then that holds the output, whose end `wait` would wait for: so nobody listens any more.
+    A process that had just begun may outlive it until its `life` is closed, and hold the output, for whose end `wait`
+    would wait.
     """
     _kill(process)
     process._transport.close()  # type: ignore[attr-defined]
