@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-PATIENCE_S = 300.0  # an engine that starts beside others takes two minutes on a busy machine
+PATIENCE_S = 300.0  # 120 were too few for an engine to come back on a busy machine
 
 
 async def until(is_so: Callable[[], object]) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -61,13 +62,20 @@ class Lives:
         try:
             await self._ended(0)
         except TimeoutError:
-            left = psutil.Process(self.pid).children(recursive=True)
-            for one in left:
-                if one.pid == pid:
-                    one.send_signal(TELL)
+            left = self.left()
+            if pid in left:
+                os.kill(pid, TELL)
             await asyncio.sleep(TELLING_S)
-            raise TimeoutError([f"{one.pid}: {' '.join(one.cmdline())[-200:]}" for one in left]) from None
+            raise TimeoutError(left) from None
         return time.monotonic() - asked_s
+
+    def left(self) -> dict[int, str]:
+        """Return the command of each process that is left of the lives, by pid."""
+        found = {}
+        for process in psutil.Process(self.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                found[process.pid] = " ".join(process.cmdline())[-200:]
+        return found
 
     async def close(self) -> None:
         """Leave nothing behind, also where the run has failed."""

@@ -23,14 +23,13 @@ import psutil
 from evals.client import chat_body
 from evals.server import START_TIMEOUT_S
 from storage.database import Database, Session
-from storage.kinds import VersionState
 from storage.learning import feedback, versions
 from storage.lease_keeper import DURATION_S
 from storage.people import people
 from storage.tables import AdapterVersion
 from tests.crash.wired_cluster import WiredCluster
 from tests.storage.atomicity import Operation, faults
-from tests.storage.disturbed_cluster import forks
+from tests.storage.disturbed_cluster import forks, was_accepted
 from tests.storage.postgres_server import PostgresServer
 
 PEOPLE = ("ana", "ben", "eva", "kim")
@@ -221,9 +220,7 @@ def judged(
         learned: the feedback of the lessons that they were told of.
         unfinished: how much feedback is pending.
     """
-    by_feedback = Counter(
-        v.feedback_id for rows in history.values() for v in rows if v.feedback_id and _was_accepted(v)
-    )
+    by_feedback = Counter(v.feedback_id for rows in history.values() for v in rows if v.feedback_id and was_accepted(v))
     return MachineFindings(
         sum(not one.is_write for mine in seen.values() for one in mine),
         len(learned),
@@ -242,13 +239,8 @@ def judged(
 def _with_unheard(mine: list[Operation], history: list[AdapterVersion]) -> list[Operation]:
     """Return what a person saw, and versions that they were not told of: those may have come at any time."""
     told = {one.value for one in mine if one.is_write}
-    unheard = [v.number for v in history if _was_accepted(v) and v.number not in told]
+    unheard = [v.number for v in history if was_accepted(v) and v.number not in told]
     return [*mine, *(Operation(True, number, -math.inf) for number in unheard)]
-
-
-def _was_accepted(version: AdapterVersion) -> bool:
-    """Return True for a pruned one, too: its lesson is in what came after it."""
-    return version.state in (VersionState.ACCEPTED, VersionState.PRUNED)
 
 
 def _history(s: Session) -> dict[str, list[AdapterVersion]]:

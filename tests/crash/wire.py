@@ -5,7 +5,7 @@ What was sent while it was cut arrives once it is mended, as after a partition: 
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 
 CHUNK_BYTES = 1 << 16
 
@@ -61,7 +61,7 @@ class Wire:
         try:
             await self._passes.wait()
             far_reader, far_writer = await self._connect()
-            async with _closed_after(far_writer):
+            with closing(far_writer):
                 ways = [asyncio.create_task(self._carry(*way)) for way in ((reader, far_writer), (far_reader, writer))]
                 try:
                     await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -94,11 +94,3 @@ async def wire(connect: Connect) -> AsyncIterator[Wire]:
         yield made
     finally:
         await made.stop()
-
-
-@asynccontextmanager
-async def _closed_after(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
-    try:
-        yield
-    finally:
-        writer.close()

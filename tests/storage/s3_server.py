@@ -23,7 +23,8 @@ class S3Server:
     @property
     def endpoint(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self._port}"
+        host, port = self.address
+        return f"http://{host}:{port}"
 
     @property
     def address(self) -> tuple[str, int]:

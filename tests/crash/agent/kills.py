@@ -14,8 +14,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
 from tests.bot.agent.workspaces import workspace
 from tests.crash.agent import books
 from tests.crash.agent.books import AgentFindings
@@ -102,10 +100,10 @@ class AgentRun:
         try:
             await self._lives.died()
         except TimeoutError:
-            for process in psutil.Process(self._lives.pid).children(recursive=True):
-                with suppress(psutil.NoSuchProcess):
-                    self.figures.left.append(f"{process.pid}: {' '.join(process.cmdline())[-200:]}")
-                    process.kill()
+            for pid, command in self._lives.left().items():
+                self.figures.left.append(f"{pid}: {command}")
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             await self._lives.died()
 
     async def _moment(self, point: str) -> None:
