@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 
+from evals import provenance
 from storage.database import Database
 from tests.crash import books, learning
 from tests.crash.agent import books as agent_books
@@ -224,11 +225,18 @@ def asked() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def made(wanted: argparse.Namespace) -> Found:
+    """Return how the runs are made: what was asked for, the commit, the pocket model's weights, the machine."""
+    config = {name: value if isinstance(value, int) else str(value) for name, value in vars(wanted).items()}
+    weights = {"weights_sha256": provenance.weights_sha256(provenance.folder_of(provenance.POCKET))}
+    return {"seed": wanted.seed, "config": config, **provenance.commit(), **weights, "machine": provenance.machine()}
+
+
 def main() -> int:
     """Run it; the exit code."""
     wanted = asked()
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # connections of the killed end in mid-request
-    found: Found = {"command": f"python -m tests.crash {' '.join(sys.argv[1:])}".strip(), "seed": wanted.seed}
+    found: Found = {"command": f"python -m tests.crash {' '.join(sys.argv[1:])}".strip(), **made(wanted)}
     wanted.out.parent.mkdir(parents=True, exist_ok=True)
 
     def keep(news: Found) -> None:

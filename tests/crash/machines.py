@@ -1,5 +1,6 @@
 """A whole heed on several machines, disturbed while people chat and correct: engines and gateways are killed, put to
-sleep or parted from the database for longer than a lease, or lose a connection to it; the object store is slow.
+sleep or parted from the database or from each other for longer than a lease, or lose a connection to the database; the
+object store is slow.
 
 People call any gateway and call again until they are answered, a correction under one key. What is left is judged:
 each acknowledged lesson is there, once, in one chain of versions; what people were answered with is what one register
@@ -27,6 +28,7 @@ from storage.learning import feedback, versions
 from storage.lease_keeper import DURATION_S
 from storage.people import people
 from storage.tables import AdapterVersion
+from tests.crash import unreachable
 from tests.crash.wired_cluster import WiredCluster
 from tests.storage.atomicity import Operation, faults
 from tests.storage.disturbed_cluster import forks, was_accepted
@@ -50,6 +52,7 @@ KINDS = (
     "engine parted",
     "gateway parted",
     "slow store",
+    "parted from each other",
 )
 CALL_S = 60.0  # after which a person calls another gateway
 PAUSE_S = 0.3
@@ -170,12 +173,23 @@ class MachinesRun:
                 await self._part(list(self.cluster.parts.gateways))
             case "slow store":
                 await self.cluster.to_store.slow(self.rng.uniform(0.1, SLOW_S), self._longer_than_a_lease_s)
+            case "parted from each other":
+                await self._part_from_each_other()
             case _:
                 await asyncio.to_thread(self.postgres.tell, self.database_name, _CUT)
 
     async def _part(self, names: list[str]) -> None:
         """Part one of them from the database; what it sent meanwhile arrives afterwards."""
         await self.cluster.to_database[self.rng.choice(names)].cut(self._longer_than_a_lease_s)
+
+    async def _part_from_each_other(self) -> None:
+        """Let a gateway and an engine not reach each other, though both reach the database and people the gateway."""
+        gateway = self.rng.choice(list(self.cluster.parts.gateways.values()))
+        assert gateway.pid is not None
+        of_gateway = unreachable.ports_of(psutil.Process(gateway.pid)) - {gateway.port}
+        of_engine = unreachable.ports_of(await self._drawn_engine())
+        async with unreachable.parted(of_gateway | of_engine):
+            await asyncio.sleep(self._longer_than_a_lease_s)
 
     @property
     def _longer_than_a_lease_s(self) -> float:
