@@ -38,6 +38,7 @@ from engine.requests import (
     ChatMessage,
     ConsolidationOutcome,
     Delta,
+    EngineLoad,
     GenerateRequest,
     GenerateResult,
     LearnOutcome,
@@ -83,11 +84,12 @@ class Engine:
         self.config = self.calibration.applied(self.config)
         parts = self._parts = Parts.build(self.config, self._database, self._host, self._adapters, base_model)
         consolidate = parts.consolidator.consolidate
-        self._schedule = ConsolidationSchedule(self.config.sleep, self._database, consolidate, self._is_idle)
+        is_idle = partial(parts.generator.is_idle_for, self.config.sleep.idle_s)
+        self._schedule = ConsolidationSchedule(self.config.sleep, self._database, consolidate, is_idle)
         tasks: BackgroundTasks = {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._schedule.run}
         trials = Trials(parts.context, parts.candidates)
         fit = partial(fitting.fit_and_keep, parts.context.reader, base_model, self.config.data_dir)
-        self._idle_calibration = IdleCalibration(trials, self.config, self.calibration, self._is_idle, fit)
+        self._idle_calibration = IdleCalibration(trials, self.config, self.calibration, is_idle, fit)
         tasks = tasks | {"calibrate": self._idle_calibration.run} if self._host.trainability.can_learn else {}
         park, give_up = partial(endings.park, self._database), partial(endings.cancel, self._database)
         self._scheduler = UpdateScheduler(self._prepare, parts.learner.learn, tasks, park, give_up)
@@ -257,10 +259,6 @@ class Engine:
     def _submit_consolidation(self, user_id: str) -> None:
         self._scheduler.submit_task(user_id, "consolidate")
 
-    def _is_idle(self) -> bool:
-        """Return True if no one is being answered, and no one was for a while."""
-        return self._started.generator.idle_s >= self.config.sleep.idle_s
-
     # -- taking back -------------------------------------------------------------------------------------------------
 
     async def undo(self, user_id: str) -> UndoResult:
@@ -371,6 +369,10 @@ class Engine:
             state = "starting"
         return {"model": "ok" if self.is_ready else f"{state}: {reason}" if reason else state}
 
+    def loads(self) -> dict[str, EngineLoad]:
+        """Engine -> what it has to do and has done; of one machine's once it has started."""
+        return {} if self._parts is None else {"engine": self._parts.load(self._scheduler.num_waiting)}
+
     async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
         """Return the person's updates, newest first."""
         return await self._database.read(lambda s: updates.recent(s, user_id, limit))
@@ -378,11 +380,9 @@ class Engine:
     @staticmethod
     def teacher_view(given: Feedback, answer: Completion, standing: Sequence[str]) -> list[ChatMessage] | None:
         """Return the conversation as the teacher of a lesson saw it, or None if the feedback taught nothing at once."""
-        try:
-            lesson = Lesson.of(given, answer)
-        except ValueError:
-            return None
-        return teacher_messages(answer.messages, standing, lesson.hindsight)
+        with suppress(ValueError):
+            return teacher_messages(answer.messages, standing, Lesson.of(given, answer).hindsight)
+        return None
 
     async def prompt_notes(self, live: Sequence[Note], version: int) -> list[Note]:
         """Return the notes that a person's next answer gets with any question; `version` is their active one."""

@@ -21,7 +21,7 @@ from engine.prompts.builder import PromptBuilder
 from engine.prompts.turn_rules import require_template
 from engine.reading import store
 from engine.reading.reader import ReactionReader
-from engine.requests import Sampling
+from engine.requests import EngineLoad, Sampling
 from engine.samples.context import LearningContext
 from engine.samples.facts import Facts
 from engine.samples.rollouts import RolloutStore
@@ -41,6 +41,11 @@ class Parts:
     consolidator: Consolidator
     transfer: Transfer
     sampling: Sampling  # as the model's own files ask for it
+
+    def load(self, num_lessons: int) -> EngineLoad:
+        """Return what the engine has to do and has done; `num_lessons` wait or run."""
+        counts = self.context.active.counts()._asdict()
+        return EngineLoad(num_streams=self.context.host.num_running, num_lessons=num_lessons, **counts)
 
     @classmethod
     def build(

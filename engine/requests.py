@@ -161,6 +161,19 @@ class ModelLearning:
 
 
 @dataclass(frozen=True)
+class EngineLoad:
+    """The work of an engine, now and since it started."""
+
+    num_people: int = 0  # whom it has, in a cluster
+    num_streams: int = 0  # answers and rollouts that are being written
+    num_lessons: int = 0  # that wait or run
+    num_adapters: int = 0  # versions that can answer without being read again
+    num_taken_over: int = 0  # people who were nobody's or another engine's before
+    num_read: int = 0  # versions read and checked before their first answer here
+    num_fetched: int = 0  # of these, from the object store
+
+
+@dataclass(frozen=True)
 class ConsolidationOutcome:
     """The outcome of one consolidation of a person."""
 

@@ -51,6 +51,7 @@ class LeaseKeeper:
         self._duration_s = duration_s
         self._named = named
         self._held: dict[str, HeldLease] = {}  # by name
+        self.num_taken = 0  # so far, also of things that others have now
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
@@ -91,6 +92,7 @@ class LeaseKeeper:
             self._tokens.drop(name)  # held in the database until it ends, and taken over again at the next call
             raise
         self._held[name] = lease
+        self.num_taken += 1
 
     def lose(self, key: str) -> None:
         """Forget a lease that another process has; harmless if it is not held."""

@@ -7,7 +7,7 @@ row stays when it ends (an erased person's goes with them, and nothing of theirs
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import func, text
+from sqlalchemy import text
 from sqlmodel import Field, Session, SQLModel, col, select, update
 
 from storage.errors import LeaseHeld
@@ -69,12 +69,6 @@ def people(s: Session) -> set[str]:
     """Return the people whose leases are held now."""
     held = select(Lease.user_id).where(col(Lease.name).startswith(PERSON), Lease.ends_at > clock_s(s))
     return {str(user_id) for user_id in s.exec(held)}
-
-
-def num_people(s: Session) -> dict[str, int]:
-    """Return how many people's leases each owner holds now."""
-    held = select(Lease.owner, func.count()).where(col(Lease.name).startswith(PERSON), Lease.ends_at > clock_s(s))
-    return dict(s.exec(held.group_by(Lease.owner)).all())
 
 
 def clock_s(s: Session) -> float:

@@ -45,6 +45,11 @@ class HeedClient:
         async with self._call("GET", "/readyz", accepts=503, timeout_s=READY_TIMEOUT_S) as response:
             return await _object(response)
 
+    async def metrics(self) -> str:
+        """Return what /metrics says."""
+        async with self._call("GET", "/metrics") as response:
+            return await response.text()
+
     async def get(self, path: str = "") -> Json:
         """`GET` below this person."""
         async with self._call("GET", self._person(path)) as response:

@@ -1,12 +1,13 @@
 """`heed cluster`: one heed with several engines, of which each has some of the people."""
 
-import asyncio
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
 import typer
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+from rich.table import Table
 from rich.text import Text
 
 from bot.app import App
@@ -18,13 +19,20 @@ from bot.config import Settings
 from bot.membership import Membership, database_url
 from bot.monitoring import logs
 from engine.cluster import cluster
-from storage import leases
-from storage.database import Database
 
 commands = typer.Typer(help="heed with several engines, on PostgreSQL and an object store.", no_args_is_help=True)
 
 GATEWAY = "gateway"
 ENGINE_NAMES = "engine-"  # what the names of a cluster's engines begin with
+FIGURES = {  # the columns of the status, by metric
+    "heed_engine_people": "people",
+    "heed_engine_streams": "answers now",
+    "heed_engine_lessons": "lessons now",
+    "heed_engine_adapters": "adapters",
+    "heed_engine_people_taken_over": "taken over",
+    "heed_engine_adapters_read": "read",
+    "heed_engine_adapters_fetched": "fetched",
+}
 OBJECTS_FOLDER = "objects"  # below the data directory, where no other object store is set
 
 
@@ -41,25 +49,27 @@ def up(
 
 @commands.command()
 def status(url: Url = "") -> None:
-    """Show each engine of the running cluster: how it is, and how many people it has."""
-    for line in guarded(_status(settings(), client_of("local", url))):
-        console.print(Text(line), soft_wrap=True)
+    """Show each engine of the running cluster: how it is, whom it has, what it does and what it has done."""
+    console.print(guarded(_status(client_of("local", url))))
 
 
-async def _status(chosen: Settings, connect: Callable[[], HeedClient]) -> list[str]:
-    url = database_url(chosen)
+async def _status(connect: Callable[[], HeedClient]) -> Table:
     async with connect() as client:
         parts = (await client.ready())["parts"]
-    database = await asyncio.to_thread(Database.join, chosen.data_dir, url)
-    try:
-        held = await database.read(leases.num_people)
-    finally:
-        await database.close()
-    num_people = Counter[str]()
-    for owner, count in held.items():
-        num_people[owner.partition("/")[0]] += count  # an engine that came back is another owner
-    engines = {name: state for name, state in parts.items() if name.startswith(ENGINE_NAMES)}
-    return [f"{name:<12} {state:<30} {num_people[name]} people" for name, state in sorted(engines.items())]
+        families = {family.name: family for family in text_string_to_metric_families(await client.metrics())}
+    table = Table("engine", "state", box=None)
+    for name in FIGURES.values():
+        table.add_column(name, justify="right")
+    for engine, state in sorted(parts.items()):
+        if engine.startswith(ENGINE_NAMES):
+            found = {metric: _of(engine, families[metric]) for metric in FIGURES}
+            table.add_row(Text(engine), Text(state), *found.values())
+    return table
+
+
+def _of(engine: str, family: Metric) -> str:
+    """Return an engine's figure; nothing of one that does not answer."""
+    return next((f"{sample.value:.0f}" for sample in family.samples if sample.labels["engine"] == engine), "")
 
 
 async def _up(chosen: Settings, num_engines: int, *, has_terminal: bool) -> None:

@@ -10,6 +10,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.adapters import undo
@@ -26,6 +27,14 @@ from storage.tables import AdapterVersion, Note
 logger = logging.getLogger(__name__)
 
 
+class AdapterCounts(NamedTuple):
+    """Of the versions of everybody."""
+
+    num_adapters: int  # that can answer without being read again
+    num_read: int  # and checked before their first answer here
+    num_fetched: int  # of these, from the object store
+
+
 class ActiveAdapters:
     """The adapters that requests may name."""
 
@@ -36,6 +45,7 @@ class ActiveAdapters:
         self._store = store
         self._host = host
         self._verified: set[int] = set()  # lora_int_ids whose files were checked in this process
+        self._num_read = 0  # versions whose files were, for an answer
         self._uses: Counter[int] = Counter()  # requests that hold a version, by lora_int_id
         self._retiring: set[asyncio.Task[None]] = set()
         self._states: Coalescer[str, ServingState | None] = Coalescer(self._read_states, "serving state")
@@ -74,6 +84,7 @@ class ActiveAdapters:
         if ref.lora_int_id not in self._verified:
             await self._store.verify(version)
             self._verified.add(ref.lora_int_id)
+            self._num_read += 1
         await self._host.add_adapter(ref)
         return ref
 
@@ -90,6 +101,10 @@ class ActiveAdapters:
             yield
         finally:
             self._uses -= Counter([ref.lora_int_id])  # also forgets versions that no request holds
+
+    def counts(self) -> AdapterCounts:
+        """Return how many versions answer without being read again, and how many were read and fetched so far."""
+        return AdapterCounts(len(self._verified), self._num_read, self._store.num_fetched)
 
     @property
     def in_use(self) -> set[int]:

@@ -87,6 +87,7 @@ class AdapterStore:
     def __init__(self, data_dir: Path, database: Database, copies: Copies | None = None) -> None:
         """`database` tells which directories are known, when orphans are swept; `copies` are kept elsewhere."""
         self.copies = copies or NoCopies()
+        self.num_fetched = 0  # versions that were not here any more
         self._data_dir = data_dir.resolve()
         self._database = database
 
@@ -146,6 +147,7 @@ class AdapterStore:
         except AdapterDamaged:
             raise damage from None
         await asyncio.to_thread(_put_in_place, self._path(version), files)
+        self.num_fetched += 1
         logger.info("version %d of a person was fetched from its copy", version.number)
         return files
 

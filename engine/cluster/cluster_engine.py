@@ -6,6 +6,7 @@ changes a person's versions, notes or lessons is done by the holder of their lea
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from engine.engine import Engine, Progress
 from engine.learning import endings
 from engine.learning.candidates import give_up_unfinished
 from engine.learning.scheduler import MAX_ATTEMPTS
-from engine.requests import ConsolidationOutcome, LearnOutcome, UndoResult
+from engine.requests import ConsolidationOutcome, EngineLoad, LearnOutcome, UndoResult
 from storage.database import Database, Session
 from storage.errors import LeaseLost
 from storage.fencing import Tokens
@@ -56,6 +57,11 @@ class ClusterEngine(Engine):
     async def take_up(self, user_id: str) -> None:
         """Have a person's lease, and with it what waits for them."""
         await self.leases.hold(user_id, user_id)
+
+    def loads(self) -> dict[str, EngineLoad]:
+        """See Engine; with the people whose leases it holds."""
+        of_people = {"num_people": len(self.leases.held), "num_taken_over": self.leases.num_taken}
+        return {name: replace(load, **of_people) for name, load in super().loads().items()}
 
     # -- calls about one person ----------------------------------------------------------------------------------------
 

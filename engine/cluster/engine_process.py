@@ -63,8 +63,9 @@ class EngineProcess:
             self._starting = asyncio.create_task(self._start(), name="heed-engine")
         engine = self._engine
         if engine is None or not engine.is_ready:
-            return EngineState(False, self._line, self._has_failed, 0.0, 0)
-        return EngineState(True, "ok", False, self._weight, len(engine.leases.held))
+            return EngineState(False, self._line, self._has_failed, 0.0)
+        (load,) = engine.loads().values()
+        return EngineState(True, "ok", False, self._weight, load)
 
     async def identity(self) -> EngineIdentity:
         """Return who this is; only once it is ready."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from engine.cluster.placement import ranked
 from engine.config import EngineConfig
 from engine.errors import EngineError, EngineRestarting
-from engine.requests import Delta, GenerateRequest, ModelLearning, ModelSkills, Sampling
+from engine.requests import Delta, EngineLoad, GenerateRequest, ModelLearning, ModelSkills, Sampling
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class EngineState:
     line: str  # "ok", or how far its start is, or why it has none
     has_failed: bool  # to start
     weight: float  # its share of the people; 0 while it is being emptied
-    num_people: int
+    load: EngineLoad = field(default_factory=EngineLoad)
 
 
 class EngineHandle(Protocol):

@@ -8,8 +8,9 @@ where another one holds it, that one is asked, and where that one is gone, the c
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -23,6 +24,7 @@ from engine.errors import EngineError, EngineGone, EngineRestarting
 from engine.requests import (
     ConsolidationOutcome,
     Delta,
+    EngineLoad,
     GenerateRequest,
     GenerateResult,
     LearnOutcome,
@@ -48,6 +50,7 @@ Method = Callable[Concatenate[Any, P], Awaitable[T]]  # of an engine
 
 MARGIN_S = 20.0  # beyond a lease's time: for which a call waits for somebody to do it
 PAUSE_S = 0.2
+MOST_AT_ONE = 8  # answers of one person at one engine, where there is another
 
 
 class RemoteEngine(Engine):
@@ -60,6 +63,7 @@ class RemoteEngine(Engine):
         self._patience_s = lease_s + MARGIN_S
         self._watching: list[asyncio.Task[None]] = []
         self._taking_up: dict[str, asyncio.Task[None]] = {}  # by person
+        self._num_answers = Counter[str]()  # that are being written, by person
         self._is_paused = False
         fleet.welcome = self._welcome
 
@@ -122,7 +126,29 @@ class RemoteEngine(Engine):
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """See Engine. Raises EngineRestarting where the engine goes in the middle of an answer."""
-        for known in self.fleet.ranked(request.user_id):
+        with self._answering(request.user_id) as engines:
+            async with aclosing(self._first_of(engines, request)) as deltas:
+                async for delta in deltas:
+                    yield delta
+
+    @contextmanager
+    def _answering(self, user_id: str) -> Iterator[list[Known]]:
+        """Provide the engines to ask in turn for an answer to a person.
+
+        Someone who has many answers written at once is answered by further engines, too: any engine answers from the
+        version that is active in the database, only changes are one engine's alone.
+        """
+        place = self._num_answers[user_id] // MOST_AT_ONE
+        self._num_answers[user_id] += 1
+        try:
+            ranked = self.fleet.ranked(user_id)
+            first = place % len(ranked)
+            yield ranked[first:] + ranked[:first]
+        finally:
+            self._num_answers -= Counter([user_id])  # also forgets those who have none
+
+    async def _first_of(self, engines: Sequence[Known], request: GenerateRequest) -> AsyncGenerator[Delta, None]:
+        for known in engines:
             has_begun = False
             try:
                 async with aclosing(self._stream(known, request)) as deltas:
@@ -254,6 +280,10 @@ class RemoteEngine(Engine):
         parts = {known.name: "ok" for known in self.fleet.all()}
         parts |= {name: f"down: {reason}" for name, reason in self.fleet.problems.items() if name not in parts}
         return parts or {"engines": "down: none is there"}
+
+    def loads(self) -> dict[str, EngineLoad]:
+        """See Engine, of each engine that answers."""
+        return {known.name: known.state.load for known in self.fleet.all()}
 
     # -- ways ----------------------------------------------------------------------------------------------------------
 

@@ -44,10 +44,9 @@ class Generator:
         )
         self._answered_s = -math.inf  # when the last token of any answer came, by the monotonic clock
 
-    @property
-    def idle_s(self) -> float:
-        """Seconds since the last token of any answer; 0 while one is written."""
-        return 0.0 if self._host.num_running else time.monotonic() - self._answered_s
+    def is_idle_for(self, idle_s: float) -> bool:
+        """Return True if no answer is being written, and the last token of one came so many seconds ago."""
+        return not self._host.num_running and time.monotonic() - self._answered_s >= idle_s
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """Stream an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""

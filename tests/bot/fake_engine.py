@@ -25,6 +25,7 @@ from engine.requests import (
     ChatMessage,
     ConsolidationOutcome,
     Delta,
+    EngineLoad,
     GenerateRequest,
     GenerateResult,
     LearnOutcome,
@@ -89,6 +90,10 @@ class FakeEngine:
     def health(self) -> dict[str, str]:
         """Each part's state."""
         return {"model": "ok" if self.is_ready else "starting", "trainer": "ok" if self.is_ready else "starting"}
+
+    def loads(self) -> dict[str, EngineLoad]:
+        """What there is to do."""
+        return {"engine": EngineLoad(num_lessons=len(self._lessons_under_way))}
 
     async def resume_pending(self) -> int:
         """Learn what an earlier heed left pending."""

@@ -336,6 +336,7 @@ async def test_a_model_that_answers_before_its_parts_are_built_is_not_ready(tmp_
         engine._on_state("ready", "12.0 s")
         assert not engine.is_ready
         assert engine.health() == {"model": "starting"}
+        assert engine.loads() == {}
 
 
 async def test_a_model_of_another_architecture_is_refused_by_name_at_once(tmp_path: Path) -> None:

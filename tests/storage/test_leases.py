@@ -55,12 +55,12 @@ def test_a_lease_on_a_person_goes_with_them(store: Store, ana: str) -> None:
     assert store.read(lambda s: leases.of(s, f"person/{ana}")) is None
 
 
-def test_people_are_counted_by_who_has_them(store: Store, ana: str, ben: str) -> None:
-    """Leases that have ended are not counted, nor those that are about no person."""
+def test_people_are_those_whose_leases_are_held(store: Store, ana: str, ben: str) -> None:
+    """Not those whose leases have ended, and none of a lease that is about no person."""
     for user_id, owner, duration_s in ((ana, FIRST, 60.0), (ben, SECOND, -1.0)):
         store.write(lambda s: leases.take(s, f"person/{user_id}", owner, duration_s, user_id))  # noqa: B023
     store.write(lambda s: leases.take(s, "telegram", SECOND, 60.0))
-    assert store.read(leases.num_people) == {FIRST: 1}
+    assert store.read(leases.people) == {ana}
 
 
 def test_the_clock_is_the_database_s(store: Store) -> None:

@@ -58,6 +58,7 @@ async def metrics(request: web.Request) -> web.Response:
     _, database = await _drift_and_database(request)
     for part, state in {**health_of(request), "database": database}.items():
         core.metrics.parts.labels(part).set(1 if state == "ok" else 0)
+    core.metrics.see_engines(core.engine.loads())
     return web.Response(body=core.metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 

@@ -3,21 +3,18 @@
 A whole cluster behind the command line: `make test ARGS="--engines 2 tests/bot/test_end_to_end.py"`.
 """
 
-import asyncio
+import io
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from bot.cli import cluster, serving
 from bot.cli.main import cli
-from bot.config import Settings
-from storage import leases
-from storage.database import Database
-from storage.fencing import Tokens
-from storage.people import people
-from tests.storage.postgres_server import PostgresServer
+from bot.monitoring.metrics import Metrics
+from engine.requests import EngineLoad
 
 
 @pytest.fixture(autouse=True)
@@ -28,10 +25,9 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "data"
 
 
-@pytest.mark.parametrize("command", ["up", "status"])
-def test_a_cluster_needs_a_servers_database(data_dir: Path, command: str) -> None:
+def test_a_cluster_needs_a_servers_database(data_dir: Path) -> None:
     """SQLite's file has one writer; nothing is made."""
-    done = CliRunner().invoke(cli, ["cluster", command])
+    done = CliRunner().invoke(cli, ["cluster", "up"])
     assert done.exit_code == 2
     assert "HEED_DATABASE_URL" in done.stderr
     assert not data_dir.exists()
@@ -50,22 +46,20 @@ class FakeClient:
         """As /readyz says it."""
         return {"parts": {"storage": "ok", "engine-2": "down: starting", "engine-1": "ok"}}
 
+    async def metrics(self) -> str:
+        """As /metrics says it."""
+        metrics = Metrics()
+        metrics.see_engines({"engine-1": EngineLoad(31, 2, 3, 4, 5, 6, 7)})
+        return metrics.render().decode()
 
-async def test_the_status_names_each_engine_and_how_many_people_it_has(
-    postgres: PostgresServer, tmp_path: Path
-) -> None:
-    """Also of an engine that came back under its name: its leases of before have not ended yet."""
-    with postgres.database() as name:
-        database = await asyncio.to_thread(Database.enter, postgres.url(name), "engine-1", Tokens("engine-1/b"))
-        for number, owner in enumerate(("engine-1/a", "engine-1/b", "engine-1/b")):
-            user = await database.write(lambda s: people.resolve(s, "http", f"ana{number}"))  # noqa: B023
-            await database.write(lambda s: leases.take(s, f"person/{user.id}", owner, 60.0, user.id))  # noqa: B023
-        chosen = Settings(data_dir=tmp_path, database_url=postgres.url(name))
-        said = await cluster._status(chosen, FakeClient)  # type: ignore[arg-type]
-        await database.close()
-    assert [line.split() for line in said] == [
-        ["engine-1", "ok", "3", "people"],
-        ["engine-2", "down:", "starting", "0", "people"],
+
+async def test_the_status_names_each_engine_and_what_it_does() -> None:
+    """Also one that does not answer; nothing is known of what that does."""
+    written = io.StringIO()
+    Console(file=written, width=120).print(await cluster._status(FakeClient))  # type: ignore[arg-type]
+    assert [line.split() for line in written.getvalue().splitlines()[1:]] == [
+        ["engine-1", "ok", "31", "2", "3", "4", "5", "6", "7"],
+        ["engine-2", "down:", "starting"],
     ]
 
 

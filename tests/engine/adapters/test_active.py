@@ -50,8 +50,12 @@ async def test_a_version_is_served_from_disk_after_a_restart(live: Live) -> None
     user_id, outcome = await live.pupil()
     before = await live.result(user_id, QUESTION, notes="off")
     await unloaded(live, user_id, outcome.adapter_version)
+    (counted,) = live.engine.loads().values()
     after = await live.result(user_id, QUESTION, notes="off")
     assert (after.adapter_version, after.completion_token_ids) == (1, before.completion_token_ids)
+    (then,) = live.engine.loads().values()
+    more = (then.num_read - counted.num_read, then.num_adapters - counted.num_adapters)
+    assert (more, then.num_fetched, then.num_lessons) == ((1, 1), 0, 0)
 
 
 async def test_a_version_of_another_base_model_waits_unharmed(live: Live) -> None:

@@ -61,9 +61,11 @@ async def test_another_machine_has_the_same_bytes(machine: Machine, tmp_path: Pa
     other = AdapterStore(tmp_path / "other", machine.database, copies_in(machine.url, machine.database))
     files = {CONFIG_FILE: CONFIG.encode(), TENSORS_FILE: GOOD}
     assert await other.read(row) == files
+    assert other.num_fetched == 1
     shutil.rmtree(tmp_path / "mounted")
     assert await other.read(row) == files
     assert (tmp_path / "other" / row.path / TENSORS_FILE).read_bytes() == GOOD
+    assert other.num_fetched == 1
 
 
 async def test_what_is_damaged_here_is_fetched(machine: Machine) -> None:

@@ -10,6 +10,7 @@ import pytest
 from engine.cluster.cluster_engine import ClusterEngine
 from engine.config import EngineConfig
 from engine.engine import Engine
+from engine.requests import EngineLoad
 from storage import fencing, leases
 from storage.database import Database
 from storage.errors import LeaseHeld, LeaseLost
@@ -56,7 +57,7 @@ def test_every_change_of_a_person_is_the_holders() -> None:
     changes_no_one = {
         "start", "stop", "calibrate", "settled", "generate", "score", "adopt", "export_adapter", "export_batch",
         "check_adapter", "prompt_notes", "note_size", "lesson_progress", "pause_consolidation", "is_ready", "sampling",
-        "skills", "learning", "health", "update_log", "teacher_view",
+        "skills", "learning", "health", "loads", "update_log", "teacher_view",
     }  # fmt: skip
     calls = {name for name in vars(Engine) if not name.startswith("_")} - changes_no_one
     assert calls <= set(vars(ClusterEngine))
@@ -109,11 +110,16 @@ async def test_an_erased_person_is_nobodys(cluster: Cluster, monkeypatch: pytest
     assert await cluster.databases[1].read(lambda s: leases.of(s, fencing.person(ana))) is None
 
 
-async def test_a_person_is_taken_up_with_their_lease(cluster: Cluster) -> None:
-    """As a gateway asks when it starts."""
-    ana = await person(cluster)
-    await cluster.engines[1].take_up(ana)
-    assert cluster.engines[1].leases.held == {ana}
+async def test_a_person_is_taken_up_with_their_lease(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a gateway asks when it starts; and the engine says how many it has and has taken over."""
+    ana, two = await person(cluster), cluster.engines[1]
+    monkeypatch.setattr(Engine, "loads", lambda _: {"engine": EngineLoad(num_lessons=1)})
+    await two.take_up(ana)
+    await two.take_up(ana)
+    assert two.leases.held == {ana}
+    assert two.loads() == {"engine": EngineLoad(num_people=1, num_lessons=1, num_taken_over=1)}
+    two.leases.lose(ana)
+    assert two.loads() == {"engine": EngineLoad(num_lessons=1, num_taken_over=1)}
 
 
 async def test_nothing_is_taken_up_before_a_person_comes(cluster: Cluster) -> None:

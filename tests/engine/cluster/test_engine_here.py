@@ -39,9 +39,9 @@ class FakeRayEngine:
         self._told.append("stop")
 
 
-STARTING = EngineState(False, "starting", False, 0.0, 0)
-READY = EngineState(True, "ok", False, 1.0, 0)
-FAILED = EngineState(False, "does not start: no memory", True, 0.0, 0)
+STARTING = EngineState(False, "starting", False, 0.0)
+READY = EngineState(True, "ok", False, 1.0)
+FAILED = EngineState(False, "does not start: no memory", True, 0.0)
 
 
 def engine(

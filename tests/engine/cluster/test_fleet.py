@@ -14,7 +14,7 @@ from engine.config import EngineConfig
 from engine.errors import EngineGone, EngineRestarting
 from engine.requests import Delta, GenerateRequest, ModelLearning, ModelSkills, Sampling
 
-READY = EngineState(is_ready=True, line="ok", has_failed=False, weight=1.0, num_people=0)
+READY = EngineState(is_ready=True, line="ok", has_failed=False, weight=1.0)
 STARTING = replace(READY, is_ready=False, line="loading the model")
 IDENTITY = EngineIdentity(
     heed="1",

@@ -13,11 +13,11 @@ import pytest
 
 from engine.cluster import remote_engine
 from engine.cluster.fleet import Fleet
-from engine.cluster.remote_engine import RemoteEngine, people_waiting
+from engine.cluster.remote_engine import MOST_AT_ONE, RemoteEngine, people_waiting
 from engine.config import ConsolidationConfig, EngineConfig, LearnConfig
 from engine.engine import Engine
 from engine.errors import EngineGone, EngineRestarting, NothingToUndo
-from engine.requests import Delta, GenerateRequest
+from engine.requests import Delta, EngineLoad, GenerateRequest
 from storage import leases
 from storage.database import Database, Session
 from storage.errors import LeaseHeld, StorageError
@@ -85,6 +85,29 @@ async def test_a_question_goes_on_to_the_next_engine_where_the_first_is_gone(gat
     gateway.first.answers, gateway.second.answers = [EngineGone("it ended")], [SAID]
     assert await answer(gateway.engine) == [SAID]
     assert gateway.fleet.named(gateway.names[0]) is None
+
+
+async def test_someone_with_many_answers_at_once_is_answered_by_further_engines(gateway: Gateway) -> None:
+    """The first ones are the first engine's, and so is the next once those have ended."""
+    streams = [gateway.engine.generate(REQUEST) for _ in range(MOST_AT_ONE + 1)]
+    for number, stream in enumerate(streams):
+        (gateway.first if number < MOST_AT_ONE else gateway.second).answers = [SAID, SAID]
+        assert await anext(stream) == SAID
+    assert (len(gateway.first.asked), len(gateway.second.asked)) == (MOST_AT_ONE, 1)
+    for stream in streams:
+        await stream.aclose()
+    gateway.first.answers = [SAID]
+    assert await answer(gateway.engine) == [SAID]
+    assert (len(gateway.first.asked), len(gateway.second.asked)) == (MOST_AT_ONE + 1, 1)
+
+
+async def test_each_engine_says_what_it_does(gateway: Gateway) -> None:
+    """What it said at the last look; one that is gone says nothing."""
+    busy = EngineLoad(num_people=2, num_lessons=1)
+    gateway.first.now = replace(gateway.first.now, load=busy)
+    gateway.second.is_silent = True
+    await gateway.fleet.look()
+    assert gateway.engine.loads() == {gateway.names[0]: busy}
 
 
 async def test_an_answer_that_has_begun_is_not_begun_again(gateway: Gateway) -> None:
