@@ -90,8 +90,8 @@ def rows(samples: Samples) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class _Heed:
-    """A gateway's engine, its database, and people of both engines."""
+class MeasuredCluster:
+    """A gateway's engine and its database, and people."""
 
     engine: EnginesHere
     database: Database
@@ -103,39 +103,50 @@ class _Heed:
 
 
 @asynccontextmanager
-async def _running(config: BenchConfig) -> AsyncIterator[_Heed]:
+async def _running(config: BenchConfig) -> AsyncIterator[MeasuredCluster]:
+    """Provide one with two engines and people."""
     folder = Path(tempfile.mkdtemp(prefix="heed-measured-"))
-    database = await asyncio.to_thread(Database.enter, config.database, "gateway", Tokens("gateway"))
     model = str(PACKAGED.get(config.measured_model, config.measured_model))
     settings = EngineConfig(model, folder, object_store=f"file://{folder}/objects")
-    engine = cluster.engine_with_engines_here(settings, database, database_url=config.database, num_engines=2)
-    assert isinstance(engine, EnginesHere)
     try:
-        await engine.start()
-        users = [await _new_person(database) for _ in range(PEOPLE)]
-        yield _Heed(engine, database, users)
+        async with running(settings, config.database, num_engines=2) as heed:
+            heed.people.extend([await new_person(heed.database) for _ in range(PEOPLE)])
+            yield heed
     finally:
-        await engine.stop()
-        await database.close()
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-async def _new_person(database: Database) -> str:
+@asynccontextmanager
+async def running(settings: EngineConfig, database_url: str, num_engines: int) -> AsyncIterator[MeasuredCluster]:
+    """Provide a cluster without people."""
+    database = await asyncio.to_thread(Database.enter, database_url, "gateway", Tokens("gateway"))
+    engine = cluster.engine_with_engines_here(settings, database, database_url=database_url, num_engines=num_engines)
+    assert isinstance(engine, EnginesHere)
+    try:
+        await engine.start()
+        yield MeasuredCluster(engine, database, [])
+    finally:
+        await engine.stop()
+        await database.close()
+
+
+async def new_person(database: Database) -> str:
+    """Return the id of someone new."""
     name = f"bench-cluster-{secrets.token_hex(3)}"
     return (await database.write(lambda s: people.resolve(s, "http", name, is_learning=True))).id
 
 
-async def _way(config: BenchConfig, heed: _Heed, samples: Samples) -> None:
+async def _way(config: BenchConfig, heed: MeasuredCluster, samples: Samples) -> None:
     """In place: what an answer takes beyond what its engine says that it took, one question at a time."""
     questions = _questions(config, "way")
     for number in range(WAY_QUESTIONS):
-        request = _request(heed.people[number % PEOPLE], next(questions))
+        user_id, question = heed.people[number % PEOPLE], next(questions)
         began_s = time.perf_counter()
-        result = await _answer(heed.engine, request)
+        result = await ask(heed.engine, user_id, question)
         samples["way_ms"].append((time.perf_counter() - began_s - result.duration_s - result.waited_s) * 1e3)
 
 
-async def _round(config: BenchConfig, heed: _Heed, samples: Samples, number: int) -> None:
+async def _round(config: BenchConfig, heed: MeasuredCluster, samples: Samples, number: int) -> None:
     """In place: the same questions to one engine and to both, in turns."""
     ways = {"one_s": heed.engine.fleet.all()[:1], "both_s": heed.engine.fleet.all()}
     for name in list(ways)[:: 1 if number % 2 == 0 else -1]:
@@ -153,11 +164,11 @@ async def _stream(config: BenchConfig, known: Known, user_id: str, questions: It
             pass
 
 
-async def _death(config: BenchConfig, heed: _Heed, samples: Samples) -> None:
+async def _death(config: BenchConfig, heed: MeasuredCluster, samples: Samples) -> None:
     """In place: one engine is killed in the middle of a lesson, while everybody asks question after question."""
     lost = heed.first(heed.people[0])
     theirs = {user_id for user_id in heed.people if heed.first(user_id) is lost}
-    taught = await _corrected(config, heed, heed.people[0])
+    taught = await corrected(heed, heed.people[0], next(_questions(config, "corrected")))
     answers: dict[str, list[_Answer]] = {user_id: [] for user_id in heed.people}
     asking = [asyncio.create_task(_ask(config, heed, user_id, answers[user_id])) for user_id in heed.people]
     await asyncio.sleep(WATCHED_S)
@@ -185,25 +196,25 @@ class _Answer:
     duration_s: float
 
 
-async def _begun(heed: _Heed, feedback_id: str) -> None:
+async def _begun(heed: MeasuredCluster, feedback_id: str) -> None:
     """Return once a lesson is being learned."""
     while (await heed.database.read(lambda s: feedback.get(s, feedback_id))).status == FeedbackStatus.PENDING:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 
 
-async def _ask(config: BenchConfig, heed: _Heed, user_id: str, answers: list[_Answer]) -> None:
+async def _ask(config: BenchConfig, heed: MeasuredCluster, user_id: str, answers: list[_Answer]) -> None:
     questions = _questions(config, user_id)
     while True:
         began_s = time.perf_counter()
         with contextlib.suppress(EngineRestarting):  # the answer that was being written when its engine died
-            await _answer(heed.engine, _request(user_id, next(questions)))
+            await ask(heed.engine, user_id, next(questions))
             answers.append(_Answer(time.perf_counter(), time.perf_counter() - began_s))
         await asyncio.sleep(PAUSE_S)
 
 
-async def _corrected(config: BenchConfig, heed: _Heed, user_id: str) -> str:
+async def corrected(heed: MeasuredCluster, user_id: str, question: str) -> str:
     """Store an answer and a correction of it, as a gateway does. Return the feedback's id."""
-    result = await _answer(heed.engine, _request(user_id, next(_questions(config, "corrected"))))
+    result = await ask(heed.engine, user_id, question)
     answer = Completion(
         user_id=user_id, messages=result.messages, notes=result.notes, prompt_token_ids=result.prompt_token_ids,
         completion_token_ids=result.completion_token_ids, logprobs=result.logprobs, text=result.text,
@@ -214,8 +225,9 @@ async def _corrected(config: BenchConfig, heed: _Heed, user_id: str) -> str:
     return (await heed.database.write(lambda s: feedback.add(s, said)))[0].id
 
 
-async def _answer(engine: Engine, request: GenerateRequest) -> GenerateResult:
-    async for delta in engine.generate(request):
+async def ask(engine: Engine, user_id: str, question: str) -> GenerateResult:
+    """Return a whole answer. Raises EngineRestarting."""
+    async for delta in engine.generate(_request(user_id, question)):
         if delta.result is not None:
             return delta.result
     raise MeasurementFailed("an answer ended without a result")

@@ -1,7 +1,8 @@
 """A cluster of many engines as a discrete-event model: people who talk, adapters that are loaded, an engine that dies.
 
 The placement is the cluster's own (`engine.cluster.placement`); times and sizes are parameters. An answer takes longer
-the more others its engine writes; a lesson has its engine's trainer to itself. Not modelled: the database, gateways,
+the more others its engine writes; a lesson has its engine's trainer to itself. `ReplayedModel` has the people and the
+moments of a real cluster, to be held against it (`bench.cluster_check`). Not modelled: the database, gateways,
 notes in the prompt, consolidations at night.
 """
 
@@ -10,8 +11,8 @@ import itertools
 import math
 import random
 from collections import OrderedDict
-from collections.abc import Generator
-from dataclasses import dataclass, field
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import simpy
@@ -42,6 +43,7 @@ class Assumptions:
     fetch_s: float = 0.15  # from the object store
     adapter_mb: float = 4.0
     engine_hour: float = 2.5  # what an engine costs
+    restart_s: float | None = None  # after which the engine that died is back, with its disk; None: it stays away
 
 
 @dataclass
@@ -117,7 +119,7 @@ class ClusterModel:
         engine, began_s, assumed = self._engines[name], self._env.now, self._assumed
         with engine.streams.request() as stream:
             yield stream
-            if (person * 2_654_435_761 % 2**32) / 2**32 < assumed.taught_share:
+            if self._is_taught(person):
                 yield self._env.timeout(self._loaded(engine, person))
             share = engine.streams.count / assumed.streams
             yield self._env.timeout(assumed.answer_s * (1 + (assumed.slowing - 1) * share))
@@ -151,16 +153,58 @@ class ClusterModel:
     def _place(self, person: int) -> str:
         """Return a person's engine, worked out once while the same engines live."""
         if person not in self._placed:
-            self._placed[person] = ranked(str(person), self._weights)[0]
+            self._placed[person] = ranked(self._name(person), self._weights)[0]
             if person in self._placed_before:
                 self.outcome.num_seen += 1
                 self.outcome.num_moved += self._placed[person] != self._placed_before[person]
         return self._placed[person]
 
+    def _name(self, person: int) -> str:
+        """Return the id that a person is placed by."""
+        return str(person)
+
+    def _is_taught(self, person: int) -> bool:
+        """Return True for a person who has an adapter."""
+        return (person * 2_654_435_761 % 2**32) / 2**32 < self._assumed.taught_share
+
     def _one_dies(self, after_s: float) -> Steps:
         yield self._env.timeout(after_s)
-        self._weights.pop(next(iter(self._weights)))
+        name = next(iter(self._weights))
+        self._weights.pop(name)
         self._placed_before, self._placed = self._placed, {}
+        if self._assumed.restart_s is not None:
+            yield self._env.timeout(self._assumed.restart_s)
+            self._engines[name].in_slots.clear()
+            self._weights[name] = 1.0
+            self._placed_before, self._placed = {}, {}
+
+
+@dataclass(frozen=True)
+class Trace:
+    """The messages of a real cluster, and its people by their ids."""
+
+    people: Sequence[str]
+    taught: frozenset[int]  # by their places among the people
+    messages: Sequence[tuple[float, int]]  # when, in seconds, and whose, in the order of time
+
+
+class ReplayedModel(ClusterModel):
+    """The same people, at the same moments; no lesson is learned meanwhile."""
+
+    def __init__(self, assumed: Assumptions, num_engines: int, trace: Trace) -> None:
+        super().__init__(replace(assumed, people=len(trace.people)), num_engines, seed=0)
+        self._trace = trace
+
+    def _people_come(self) -> Steps:
+        for moment_s, person in self._trace.messages:
+            yield self._env.timeout(moment_s - self._env.now)
+            self._env.process(self._answer(person))
+
+    def _name(self, person: int) -> str:
+        return self._trace.people[person]
+
+    def _is_taught(self, person: int) -> bool:
+        return person in self._trace.taught
 
 
 def engines_for(assumed: Assumptions, busy: float = 0.7) -> int:

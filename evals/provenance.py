@@ -21,6 +21,7 @@ _ROOT = Path(__file__).parent.parent
 _CHUNK_BYTES = 1 << 20
 _SECRET = ("TOKEN", "KEY", "URL", "SECRET", "PASSWORD")
 _DATA = Path("data")  # heed's data directory where nothing else is set
+DATABASE = "database"  # an argument: its address may hold a password
 POCKET = "pocket"  # what heed calls the model it brings along: a name, not its folder
 
 
@@ -30,11 +31,12 @@ def made(
     """Return how a result was made: the head of its file. `config` is a dataclass, `before` the machine at the start.
 
     `data` is heed's data directory, in which a model may lie; `runs_heed`: a heed of its own was measured, whose whole
-    configuration is told. A secret among heed's variables is left out. Blocking.
+    configuration is told. A secret among heed's variables is left out, and so is a database's address. Blocking.
     """
     folder = folder_of(model, data, _given(config))
     return {
-        "command": command, "model": model, "weights_sha256": weights_sha256(folder), "config": asdict(config),
+        "command": command, "model": model, "weights_sha256": weights_sha256(folder),
+        "config": {key: value for key, value in asdict(config).items() if key != DATABASE or not value},
         "heed": heed_of(config, model, data) if runs_heed else None,
         "settings": {key: value for key, value in os.environ.items() if is_told(key)},
         "finished_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

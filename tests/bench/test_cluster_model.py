@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.cluster_model import Assumptions, ClusterModel, engines_for
+from bench.cluster_model import Assumptions, ClusterModel, ReplayedModel, Trace, engines_for
+from engine.cluster.placement import ranked
 
 BUSY = Assumptions(people=2_000, messages_a_day=400.0, spread=0.5)
 
@@ -37,6 +38,27 @@ def test_an_adapter_is_fetched_once_and_loaded_again_where_slots_are_few() -> No
     few, enough = (ClusterModel(replace(BUSY, slots=slots), 1, 3).run(300.0) for slots in (8, 4_000))
     assert few.num_fetches == pytest.approx(enough.num_fetches, rel=0.05)
     assert few.num_loads > enough.num_loads == 0
+
+
+def test_an_engine_that_comes_back_has_its_disk_and_no_adapter_in_the_model() -> None:
+    """Its people are its people again, and their adapters are loaded, not fetched."""
+    gone, back = (ClusterModel(replace(BUSY, restart_s=s, slots=4_000), 2, 3).run(600.0) for s in (None, 30.0))
+    assert gone.num_loads == 0 < back.num_loads
+    assert back.num_fetches < gone.num_fetches
+    assert back.answers["engine-1"] > gone.answers["engine-1"]
+
+
+def test_a_trace_is_replayed_with_its_people_at_its_moments() -> None:
+    """Ana's adapter is fetched once by each engine that answers her, and nobody else has one."""
+    messages = [(1.0, 0), (2.0, 1), (3.0, 0), (50.0, 0), (60.0, 0), (90.0, 0)]
+    assumed = Assumptions(answer_s=0.5, fetch_s=0.25, load_s=0.0, restart_s=20.0)
+    trace = Trace(["ana", "ben"], frozenset({0}), messages)
+    first = ranked("ana", {"engine-1": 1.0, "engine-2": 1.0})[0]
+    alone, both = (ReplayedModel(assumed, num_engines, trace).run(100.0) for num_engines in (1, 2))
+    assert (alone.num_fetches, alone.answers) == (1, {"engine-1": 6})
+    assert [round(s, 2) for s in alone.latencies] == [0.76, 0.51, 0.51, 0.51, 0.51, 0.51]
+    is_moved = first == "engine-1"  # to the other one, and back
+    assert (both.num_fetches, both.num_loads) == ((2, 1) if is_moved else (1, 0))
 
 
 def test_people_who_never_taught_need_no_adapter() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.config import BenchConfig
 from engine.pocket import WEIGHTS
 from evals import provenance
 from evals.config import EvalConfig
@@ -42,6 +43,14 @@ def test_a_result_names_how_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None
     assert "commit" in made
     assert "secret" not in str(made)
     assert not provenance.is_told("HEED_HTTP_API_KEYS")
+
+
+def test_a_databases_address_is_not_told() -> None:
+    """A password may be in it."""
+    measured = BenchConfig(only=("cluster",), database="postgresql://heed:secret@x/y")
+    made = provenance.made("heed bench", measured, "pocket", provenance.machine(), runs_heed=False)
+    assert "secret" not in str(made)
+    assert made["config"]["only"] == ("cluster",)
 
 
 def test_a_named_model_is_found_where_heed_keeps_it(tmp_path: Path) -> None:
