@@ -52,9 +52,9 @@ from engine.requests import (
 from engine.samples.lessons import Lesson
 from storage.database import Database
 from storage.kinds import TAUGHT_AT_ONCE, FeedbackKind
-from storage.learning import feedback, updates, versions
+from storage.learning import feedback, versions
 from storage.people import erasure, people
-from storage.tables import Completion, Feedback, Note, UpdateRun, User
+from storage.tables import Completion, Feedback, Note, User
 
 Progress = Callable[[str], None]
 
@@ -143,6 +143,10 @@ class Engine:
         async with aclosing(self._started.generator.generate(request)) as deltas:
             async for delta in deltas:
                 yield delta
+
+    async def prepare(self, user_id: str) -> None:
+        """Have the person's adapter ready before they ask. Raises PersonNotFound or EngineRestarting."""
+        await self._started.context.active.active(user_id)
 
     async def score(self, request: GenerateRequest, answer: str) -> Likelihood:
         """Return how likely `answer` is in reply to `request`. Raises PromptTooLongError or EngineRestarting."""
@@ -372,10 +376,6 @@ class Engine:
     def loads(self) -> dict[str, EngineLoad]:
         """Engine -> what it has to do and has done; of one machine's once it has started."""
         return {} if self._parts is None else {"engine": self._parts.load(self._scheduler.num_waiting)}
-
-    async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
-        """Return the person's updates, newest first."""
-        return await self._database.read(lambda s: updates.recent(s, user_id, limit))
 
     @staticmethod
     def teacher_view(given: Feedback, answer: Completion, standing: Sequence[str]) -> list[ChatMessage] | None:

@@ -8,8 +8,8 @@ model sees next; token ids are kept as they were generated.
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,11 +20,13 @@ from bot.core.stream_places import OWNER, OnMove, StreamPlaces
 from bot.errors import AnswerTimeout, AnswerUnderWay, InvalidField, NotReady
 from bot.events import Author, Message, Place
 from bot.monitoring.metrics import Metrics
+from engine.errors import EngineError
 from engine.requests import NOT_TEXT, TOOLS, ChatMessage, Delta, GenerateRequest, GenerateResult, Sampling, Tool
 from storage.coalescing import Coalescer
 from storage.conversations import chats, completions
 from storage.conversations.chats import Context
 from storage.database import Database, Session
+from storage.errors import StorageError
 from storage.people import people
 from storage.tables import Chat, Completion, User, new_id
 
@@ -220,15 +222,35 @@ class Gateway:
         self._stops[key] = asyncio.Event()
         if turn.request_sha256:
             self._under_way.add(turn.completion_id)
+        owner = OWNER.get() or turn.user_id
         try:
-            place = self._places.place(OWNER.get() or turn.user_id, self._chat.stream_timeout_s, turn.on_move)
-            async with place as waited_s, aclosing(self._deltas(turn)) as deltas:
+            place = self._places.place(owner, self._chat.stream_timeout_s, turn.on_move)
+            async with self._prepared(turn, owner), place as waited_s, aclosing(self._deltas(turn)) as deltas:
                 async for delta in deltas:
                     result = delta.result and replace(delta.result, waited_s=waited_s)
                     yield replace(delta, result=result) if result else delta
         finally:
             self._under_way.discard(turn.completion_id)
             self._stops.pop(key, None)
+
+    async def prepare(self, user_id: str) -> None:
+        """Have a person's adapter ready before they ask; harmless where there is none, or it cannot be now."""
+        with suppress(EngineError, StorageError):
+            if self._engine.is_ready:
+                await self._engine.prepare(user_id)
+
+    @asynccontextmanager
+    async def _prepared(self, turn: Turn, owner: str) -> AsyncIterator[None]:
+        """Have the adapter made ready while the turn waits for its place."""
+        if turn.adapter == "base" or self._places.has_room(owner):
+            yield
+            return
+        preparing = asyncio.create_task(self.prepare(turn.user_id), name="an adapter made ready")
+        try:
+            yield
+        finally:
+            preparing.cancel()
+            await asyncio.gather(preparing, return_exceptions=True)
 
     def stop(self, user_id: str, completion_id: str) -> bool:
         """End an answer of this person that is being written, with what there is. False if it is not."""

@@ -46,6 +46,11 @@ class StreamPlaces:
         """Answers being written now."""
         return self._held.total()
 
+    def has_room(self, owner: str) -> bool:
+        """Return True if a place would be had at once."""
+        is_free = self.num_held < self._settings.max_streams
+        return is_free and self._held[owner] < self._settings.max_streams_each
+
     @asynccontextmanager
     async def place(self, owner: str, timeout_s: float, on_move: OnMove | None = None) -> AsyncIterator[float]:
         """Hold a place, after waiting for it; yields the seconds waited. `on_move` is told how many are before.

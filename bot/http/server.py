@@ -76,6 +76,7 @@ ROUTES = (
     web.post("/v1/users/{user:[^/]+}/rollback", adapters.roll_back),
     web.post("/v1/users/{user:[^/]+}/consolidate", adapters.consolidate),
     web.post("/v1/users/{user:[^/]+}/rebuild", adapters.rebuild),
+    web.post("/v1/users/{user:[^/]+}/prepare", adapters.prepare),
     web.post("/v1/users/{user:[^/]+}/undo", adapters.undo),
     web.get("/v1/users/{user:[^/]+}/notes", notes.list_notes),
     web.delete("/v1/users/{user:[^/]+}/notes/{id}", notes.delete_note),

@@ -163,6 +163,10 @@ class RemoteEngine(Engine):
                 return
         raise EngineRestarting("no engine answers")
 
+    async def prepare(self, user_id: str) -> None:
+        """See Engine: at the one that will be asked."""
+        await self._anywhere(user_id, Engine.prepare, user_id)
+
     async def score(self, request: GenerateRequest, answer: str) -> Likelihood:
         """See Engine."""
         return await self._anywhere(request.user_id, Engine.score, request, answer)

@@ -66,6 +66,7 @@ class FakeEngine:
         self.is_ready = False
         self.failure: Exception | None = None  # raised by the next generate or learn
         self.num_aborted = 0
+        self.prepared: list[str] = []  # for whom an adapter was wanted ahead
         self.num_learned = 0
         self.is_consolidation_paused = False
         self.requests: list[GenerateRequest] = []
@@ -309,9 +310,9 @@ class FakeEngine:
         """What was learned goes."""
         await erasure.unlearn_person(self._database, user_id)
 
-    async def update_log(self, user_id: str, limit: int) -> list[UpdateRun]:
-        """The newest updates."""
-        return await self._database.read(lambda s: updates.recent(s, user_id, limit))
+    async def prepare(self, user_id: str) -> None:
+        """Note for whom."""
+        self.prepared.append(user_id)
 
     async def _ask(self, row: Feedback, user: User) -> LearnOutcome:
         """Teach nothing, because the words may mean this answer or every one."""

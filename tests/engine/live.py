@@ -18,9 +18,9 @@ from evals.rules import OPEN_GATES
 from storage.conversations import completions
 from storage.database import Database
 from storage.kinds import FeedbackStatus
-from storage.learning import feedback, notes, versions
+from storage.learning import feedback, notes, updates, versions
 from storage.people import people
-from storage.tables import AdapterVersion, Completion, Feedback, Note, User
+from storage.tables import AdapterVersion, Completion, Feedback, Note, UpdateRun, User
 from tests.engine import twins
 from tests.engine.twins import Twin
 from tests.patience import PATIENCE_S
@@ -160,6 +160,10 @@ class Live:
     async def notes(self, user_id: str) -> list[Note]:
         """The person's live notes."""
         return await self.database.read(lambda s: notes.live(s, user_id))
+
+    async def updates(self, user_id: str, limit: int) -> list[UpdateRun]:
+        """The person's updates, newest first."""
+        return await self.database.read(lambda s: updates.recent(s, user_id, limit))
 
     async def version(self, user_id: str, number: int) -> AdapterVersion:
         """A version's row."""

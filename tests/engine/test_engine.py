@@ -49,7 +49,7 @@ async def test_with_learning_off_a_correction_is_kept_with_its_reason(live: Live
     assert (outcome.status, outcome.adapter_version, outcome.note) == ("kept", 0, None)
     assert "learning" in outcome.reason
     assert await live.notes(user_id) == []
-    assert await live.engine.update_log(user_id, 9) == []
+    assert await live.updates(user_id, 9) == []
 
 
 async def test_with_learning_off_a_note_still_holds(live: Live) -> None:
@@ -58,7 +58,7 @@ async def test_with_learning_off_a_note_still_holds(live: Live) -> None:
     outcome = await live.teach(await live.ask(user_id, QUESTION), "be\n brief", kind=FeedbackKind.NOTE)
     assert (outcome.status, outcome.note) == ("kept", "be brief")
     assert (await live.result(user_id, QUESTION)).notes == ["be brief"]
-    assert await live.engine.update_log(user_id, 9) == []
+    assert await live.updates(user_id, 9) == []
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ async def test_on_a_quantised_model_a_correction_is_a_note(
         assert (trained.status, trained.reason) == ("kept", live.host.trainability.reason)
     assert (await live.engine.undo(user_id)).note == note
     assert (await live.result(user_id, QUESTION)).notes == []
-    assert await live.engine.update_log(user_id, 9) == []
+    assert await live.updates(user_id, 9) == []
 
 
 @pytest.mark.parametrize("kind", [FeedbackKind.APPROVAL, FeedbackKind.REACTION])
@@ -368,7 +368,7 @@ async def test_an_engine_that_dies_during_a_lesson_learns_it_after_its_restart(l
     assert len(await live.notes(death.pupil)) == 1
     assert (await live.result(death.pupil, QUESTION)).adapter_version == 1
     assert live.engine.is_ready
-    runs = await live.engine.update_log(death.pupil, 9)
+    runs = await live.updates(death.pupil, 9)
     assert [r.status for r in runs] == ["accepted", "failed"]
 
 
@@ -399,7 +399,7 @@ async def test_a_cancelled_lesson_leaves_nothing_behind(live: Live, monkeypatch:
     await asyncio.wait_for(training.wait(), PATIENCE_S)
     assert (await live.engine.cancel_lesson(given.id)).status == (await learning).status == "cancelled"
     assert (await live.feedback(given.id)).status == FeedbackStatus.CANCELLED
-    assert (await live.engine.update_log(user_id, 5))[0].status == "cancelled"
+    assert (await live.updates(user_id, 5))[0].status == "cancelled"
     after = await live.result(user_id, "Tell me about the koala")
     assert (after.notes, after.adapter_version, after.text) == ([], 0, answer.text)
     assert await live.engine.resume_pending() == 0

@@ -92,6 +92,16 @@ async def rebuild(request: web.Request) -> web.Response:
     return web.json_response(views.consolidation(await consolidating.rebuild(core, user_id)))
 
 
+@gives(responses.Prepared)
+async def prepare(request: web.Request) -> web.Response:
+    """Have a person's adapter ready for their next answer, while they write (`POST /v1/users/{user}/prepare`)."""
+    gateway = request.app[CORE].gateway
+    user = await gateway.known(author(request, request.match_info["user"]))
+    if user.id:
+        await gateway.prepare(user.id)
+    return web.json_response(responses.Prepared(adapter_version=user.active_version))
+
+
 @gives(responses.Undone, refuses=(404, 409))
 async def undo(request: web.Request) -> web.Response:
     """Undo the last lesson, its version and its note (`POST /v1/users/{user}/undo`)."""

@@ -26,6 +26,7 @@ from bot.http.protocol.auth import author, spend
 from bot.http.protocol.openapi import gives
 from storage.conversations import chats
 from storage.kinds import TAUGHT_AT_ONCE
+from storage.learning import updates
 from storage.tables import Chat, Completion, new_id
 
 RECENT = 20  # updates searched for the last lesson
@@ -86,7 +87,7 @@ async def show(request: web.Request) -> web.Response:
         return await agents.show(request)
     core, chat = request.app[CORE], await _chat(request)
     said = [message for row in await core.gateway.turns(chat.id) for message in _exchange(row)]
-    runs = await core.engine.update_log(chat.user_id, RECENT)
+    runs = await core.database.read(lambda s: updates.recent(s, chat.user_id, RECENT))
     last = next((run for run in runs if run.feedback_id and run.steps), None)
     metrics: LessonMetrics = metrics_of(last.version or last.parent_version, last) if last else {}
     return web.json_response(responses.SessionDetails(**_head(chat), messages=said, metrics=metrics))

@@ -237,6 +237,12 @@ class Serving(JsonResponse):
     adapter_version: int
 
 
+class Prepared(JsonResponse):
+    """The answer to a person's adapter having been made ready."""
+
+    adapter_version: int
+
+
 class Undone(JsonResponse):
     """The version that answers from now on, and the note that was removed with the lesson."""
 

@@ -9,6 +9,7 @@ from bot.config import ChatSettings, HttpSettings
 from bot.core.gateway import Turn, check_text, choice_id, conversation, question, sampling_of
 from bot.errors import AnswerTimeout, InvalidField, NotReady, Overloaded
 from bot.events import Author, Message, Place
+from engine.errors import EngineRestarting
 from engine.requests import Delta, Sampling
 from storage.conversations import chats
 from storage.conversations.chats import Context
@@ -136,6 +137,29 @@ async def test_an_answer_waits_for_its_place(start_heed: StartHeed) -> None:
     assert result is not None
     assert result.waited_s > 0
     assert gateway.num_streams == 0
+
+
+async def test_an_adapter_is_made_ready_while_its_person_waits(
+    start_heed: StartHeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for one who is answered at once, nor where it cannot be: then it is loaded with the question."""
+    heed = await start_heed(http=HttpSettings(max_streams=1))
+    gateway, engine = heed.core.gateway, heed.engine
+    first, second = await gateway.turn(said("bees")), await gateway.turn(said("wasps"))
+    stream = gateway.stream(first)
+    await anext(stream)
+    assert engine.prepared == []
+    waiting = asyncio.create_task(last(gateway.stream(second)))
+    await until(lambda: engine.prepared == [second.user_id])
+
+    async def fail(_user_id: str) -> None:
+        raise EngineRestarting("it is being started")
+
+    monkeypatch.setattr(engine, "prepare", fail)
+    third = asyncio.create_task(last(gateway.stream(await gateway.turn(said("ants")))))
+    await until(lambda: heed.core.metrics.waiting._value.get() == 2)
+    await stream.aclose()
+    assert all(piece.result is not None for piece in await asyncio.gather(waiting, third))
 
 
 async def last(stream: AsyncGenerator[Delta, None]) -> Delta:

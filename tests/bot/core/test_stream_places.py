@@ -104,6 +104,16 @@ async def test_who_waits_is_told_how_many_are_before() -> None:
         await until(lambda: at.told["b2"][-1] == 0)
 
 
+async def test_there_is_room_for_whom_a_place_would_be_had_at_once() -> None:
+    """Neither where all are taken nor where someone has their share."""
+    async with door(max_streams=3, max_streams_each=2) as at:
+        for name in ("a1", "a2"):
+            await at.come(name)
+        assert (at.places.has_room("a"), at.places.has_room("b")) == (False, True)
+        await at.come("b1")
+        assert not at.places.has_room("b")
+
+
 async def test_a_full_queue_is_refused() -> None:
     """The queue holds max_waiting; the next one is told how many wait."""
     async with door(max_streams=1, max_waiting=1) as at:

@@ -51,6 +51,7 @@ async def test_a_version_is_served_from_disk_after_a_restart(live: Live) -> None
     before = await live.result(user_id, QUESTION, notes="off")
     await unloaded(live, user_id, outcome.adapter_version)
     (counted,) = live.engine.loads().values()
+    await live.engine.prepare(user_id)
     after = await live.result(user_id, QUESTION, notes="off")
     assert (after.adapter_version, after.completion_token_ids) == (1, before.completion_token_ids)
     (then,) = live.engine.loads().values()

@@ -170,7 +170,7 @@ async def test_an_import_that_cannot_be_served_is_given_up(live: Live, monkeypat
         await live.engine.import_adapter(user_id, broken)
     assert (await live.version(user_id, 2)).state == VersionState.REJECTED
     assert not live.folder(user_id, 2).exists()
-    (run, *_) = await live.engine.update_log(user_id, 1)
+    (run, *_) = await live.updates(user_id, 1)
     assert (run.kind, run.status) == ("import", "failed")
     with pytest.raises(VersionStateError):
         await live.engine.rollback(user_id, 2)

@@ -57,7 +57,7 @@ def test_every_change_of_a_person_is_the_holders() -> None:
     changes_no_one = {
         "start", "stop", "calibrate", "settled", "generate", "score", "adopt", "export_adapter", "export_batch",
         "check_adapter", "prompt_notes", "note_size", "lesson_progress", "pause_consolidation", "is_ready", "sampling",
-        "skills", "learning", "health", "loads", "update_log", "teacher_view",
+        "skills", "learning", "health", "loads", "prepare", "teacher_view",
     }  # fmt: skip
     calls = {name for name in vars(Engine) if not name.startswith("_")} - changes_no_one
     assert calls <= set(vars(ClusterEngine))

@@ -64,7 +64,7 @@ async def answer(engine: Engine) -> list[Delta]:
 
 def test_every_call_of_an_engine_is_made_at_one_of_the_cluster() -> None:
     """But for those which only read rows, or nothing."""
-    here = {"update_log", "teacher_view"}
+    here = {"teacher_view"}
     calls = {name for name in vars(Engine) if not name.startswith("_")} - here
     assert calls <= set(vars(RemoteEngine))
     for name in calls:
@@ -99,6 +99,15 @@ async def test_someone_with_many_answers_at_once_is_answered_by_further_engines(
     gateway.first.answers = [SAID]
     assert await answer(gateway.engine) == [SAID]
     assert (len(gateway.first.asked), len(gateway.second.asked)) == (MOST_AT_ONE + 1, 1)
+
+
+async def test_an_adapter_is_made_ready_where_its_person_is_answered(gateway: Gateway) -> None:
+    """Or at the next engine, where that one is gone."""
+    gateway.first.answers, gateway.second.answers = [None, EngineGone("it ended")], [None]
+    await gateway.engine.prepare("ana")
+    assert (gateway.first.asked, gateway.second.asked) == ([("prepare", ("ana",))], [])
+    await gateway.engine.prepare("ana")
+    assert gateway.second.asked == [("prepare", ("ana",))]
 
 
 async def test_each_engine_says_what_it_does(gateway: Gateway) -> None:

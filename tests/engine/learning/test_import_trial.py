@@ -39,7 +39,7 @@ async def test_finite_garbage_is_refused(live: Live, size: float) -> None:
     assert user.active_version == outcome.adapter_version
     assert (await live.version(user_id, user.last_version)).state == VersionState.REJECTED
     assert not live.folder(user_id, user.last_version).exists()
-    assert (await live.engine.update_log(user_id, 1))[0].status == "failed"
+    assert (await live.updates(user_id, 1))[0].status == "failed"
 
 
 @pytest.mark.parametrize("wish", ["use lowercase", "no emoji please"])

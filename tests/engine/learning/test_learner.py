@@ -95,7 +95,7 @@ async def test_a_correction_makes_version_one_active(live: Live) -> None:
     assert outcome.divergence_after < outcome.divergence_before
     assert (await live.result(user_id, QUESTION)).adapter_version == 1
     assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.LEARNED
-    run = (await live.engine.update_log(user_id, 5))[0]
+    run = (await live.updates(user_id, 5))[0]
     assert (run.id, run.status, run.version, run.parent_version) == (outcome.update_id, "accepted", 1, 0)
     assert run.phases_ms is not None
     assert run.phases_ms | {"activate": outcome.phases_ms["activate"]} == outcome.phases_ms
@@ -114,7 +114,7 @@ async def test_what_makes_a_version_active_also_says_that_its_feedback_is_learne
     async def flipping(user_id: str, keep: int, accept: Any) -> None:
         await flip(user_id, keep, accept)
         told = await live.database.read(lambda s: feedback.history(s, user_id, 1))
-        logged = await live.engine.update_log(user_id, 1)
+        logged = await live.updates(user_id, 1)
         seen.append((told[0].status, logged[0].status, logged[0].version))
 
     monkeypatch.setattr(live.parts.context.active, "flip", flipping)
@@ -169,7 +169,7 @@ async def test_thanks_teach_nothing(live: Live) -> None:
     assert outcome.reason
     assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.KEPT
     assert await live.database.read(lambda s: versions.history(s, user_id)) == []
-    assert (await live.engine.update_log(user_id, 5))[0].status == "skipped"
+    assert (await live.updates(user_id, 5))[0].status == "skipped"
 
 
 async def test_a_rewritten_answer_teaches_its_style(live: Live) -> None:
@@ -301,7 +301,7 @@ async def test_a_refused_lesson_is_tried_once_more_and_gently(live: Live) -> Non
     """Two candidates, each with its own row, reason and figures; the person is told that both were refused."""
     user_id = await live.person()
     outcome = await live.teach(await live.ask(user_id, QUESTION), "no emoji please", training=FAR_TOO_FAR)
-    second, first = await live.engine.update_log(user_id, 9)
+    second, first = await live.updates(user_id, 9)
     assert (second.id, first.status, second.status) == (outcome.update_id, "rejected", "rejected")
     assert "A gentler second try did no better." in outcome.reason
     assert "stays as a note" in outcome.reason
@@ -320,7 +320,7 @@ async def test_a_gentler_try_that_passes_is_learned(live: Live, monkeypatch: pyt
     outcome = await live.teach(await live.ask(pupil, QUESTION), usual.note or "no emoji please")
     assert (outcome.status, outcome.adapter_version, outcome.reason) == ("learned", 2, "")
     assert (await live.version(pupil, 1)).state == VersionState.REJECTED
-    assert [r.status for r in await live.engine.update_log(pupil, 9)] == ["accepted", "rejected"]
+    assert [r.status for r in await live.updates(pupil, 9)] == ["accepted", "rejected"]
 
 
 async def test_an_update_is_held_against_earlier_corrections_and_approved_answers(live: Live) -> None:
@@ -389,7 +389,7 @@ async def test_an_unknown_training_value_fails_the_update_and_nothing_else(live:
     assert outcome.status == "rejected"
     assert "learning_rat" in outcome.reason
     assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.FAILED
-    assert [r for r in await live.engine.update_log(user_id, 9) if r.status == "running"] == []
+    assert [r for r in await live.updates(user_id, 9) if r.status == "running"] == []
 
 
 async def test_an_update_that_cannot_finish_leaves_no_candidate(live: Live) -> None:
@@ -399,7 +399,7 @@ async def test_an_update_that_cannot_finish_leaves_no_candidate(live: Live) -> N
     outcome = await live.teach(answer, "too long", training={"teacher": "external"})
     assert outcome.status == "rejected"
     assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.FAILED
-    runs = await live.engine.update_log(user_id, 9)
+    runs = await live.updates(user_id, 9)
     assert [r.status for r in runs] == ["failed"]
     assert runs[0].error
     assert await live.database.read(versions.unfinished) == []
@@ -527,6 +527,6 @@ async def test_a_conversation_that_the_template_refuses_is_left_out_of_a_lesson(
     assert outcome.status == "kept"
     assert "refuses this conversation: no koalas" in outcome.reason
     assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.KEPT
-    assert len(await live.engine.update_log(user_id, 5)) == 1
+    assert len(await live.updates(user_id, 5)) == 1
     with live.open_gates():
         assert (await live.teach(answer, "no emoji please", scope="always")).status == "learned"

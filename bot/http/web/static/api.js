@@ -76,6 +76,7 @@ export const notes = () => call("GET", person("/notes"));
 export const versions = () => call("GET", person("/adapters"));
 export const deleteNote = (id) => call("DELETE", person(`/notes/${encodeURIComponent(id)}`));
 export const rollBack = (version) => call("POST", person("/rollback"), { version });
+export const prepare = () => call("POST", person("/prepare"), {});
 export const undo = () => call("POST", person("/undo"), {});
 export const command = (text, completionId) => call("POST", person("/commands"), { text, chat: chat(), completion_id: completionId });
 export const feedback = (body, key) =>

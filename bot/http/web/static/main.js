@@ -17,6 +17,7 @@ const say = byId("say");
 let loaded = Promise.resolve(); // done once the conversation is shown; messages wait for it
 let writing = null; // the answer being written, and its AbortController
 let lookAgain = 0; // the timer that redraws the panel while a note is being learned
+let isReady = false; // true once the adapter was asked for since the last message
 let reasons = [];
 
 // The page as its answers see it.
@@ -285,6 +286,13 @@ function onSubmit(form, work) {
   });
 }
 
+/** Have the adapter loaded while the first words of a message are written. */
+function getReady() {
+  if (isReady) return;
+  isReady = true;
+  api.prepare().catch(() => {}); // it is loaded with the question then
+}
+
 function listen() {
   byId("starters").replaceChildren(...STARTERS.map((text) =>
     el("button", { type: "button", class: "chip", onclick: () => sendMessage(text) }, text)));
@@ -294,10 +302,11 @@ function listen() {
     const text = say.value.trim();
     if (!text) return;
     say.value = "";
+    isReady = false;
     fitComposer();
     sendMessage(text);
   });
-  say.addEventListener("input", fitComposer);
+  say.addEventListener("input", () => { fitComposer(); getReady(); });
   say.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();

@@ -48,6 +48,17 @@ async def test_undo_takes_one_lesson(heed: Heed) -> None:
     assert [note["text"] for note in (await heed.get(f"{ME}/notes"))[1]["data"]] == ["too long"]
 
 
+async def test_an_adapter_is_made_ready_ahead(heed: Heed) -> None:
+    """Of a person who is known; of a stranger none is made."""
+    assert await heed.post("/v1/users/eve/prepare", {}) == (200, {"adapter_version": 0})
+    assert heed.engine.prepared == []
+    await taught_twice(heed)
+    assert await heed.post(f"{ME}/prepare", {}) == (200, {"adapter_version": 2})
+    (user_id,) = heed.engine.prepared
+    assert (await heed.core.gateway.user(user_id)).active_version == 2
+    assert (await heed.get("/v1/users/eve"))[1]["active_version"] == 0
+
+
 @pytest.mark.parametrize(("version", "status"), [(9, 404), (-1, 400), ("1", 400), (None, 400), (2**70, 400)])
 async def test_a_wrong_version_is_refused(heed: Heed, version: object, status: int) -> None:
     """An unknown or malformed version is refused, and the active one stays."""

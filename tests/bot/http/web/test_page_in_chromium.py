@@ -20,7 +20,7 @@ from tests.bot import fake_engine
 from tests.bot.conftest import Heed, StartHeed
 from tests.bot.http.web.browsing import browser, complaints, open_page, start_heed
 from tests.bot.http.web.injections import INJECTIONS
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, until
 
 __all__ = ["browser", "complaints", "start_heed"]
 
@@ -85,6 +85,17 @@ async def test_an_answer_is_written_while_it_comes(heed: Heed, page: Page) -> No
     assert "know more?" not in await page.locator(".answer .text").inner_text()
     await expect(page.locator(".answer .text")).to_have_text(re.compile(r"know more\?$"))
     await expect(page.locator(".answer .version")).to_have_text("v0")
+
+
+async def test_the_adapter_is_made_ready_while_a_message_is_written(heed: Heed, page: Page) -> None:
+    """With its first letter, once for each message."""
+    await ask(page, "bees")
+    for number in (1, 2):
+        await page.locator("#say").press_sequentially("wasps")
+        await until(lambda: len(heed.engine.prepared) == number)  # noqa: B023
+        await page.press("#say", "Enter")
+        await expect(page.locator(".answer .version")).to_have_count(number + 1)
+    assert len(heed.engine.prepared) == 2
 
 
 async def test_a_correction_is_learned_and_shown(page: Page) -> None:
