@@ -22,6 +22,7 @@ from evals.journal import Journal
 BACK = ("by_lines", "is_tight")  # ways whose other side is a call, too, that can be denied
 TURNS = 100
 DRAWS = 5  # of a form, before the next one is drawn
+TRIES = 5  # tasks, before a wish is held without having been told
 
 
 @dataclass
@@ -70,12 +71,20 @@ class AgentStudy:
         ]
 
     async def taught(self, user: str, seed: int, direction: Direction, label: str, others: Ways = DEFAULT) -> Denial:
-        """Correct one call that is not as wished, as a person who has wished for `others` before."""
+        """Correct the first call that is not as wished, as a person who has wished for `others` before.
+
+        Where a task is done as wished by chance, nothing was said of the wish yet: the next one is given, some at most.
+        """
         rng = random.Random(f"{label}/{seed}/{direction}")
-        forms = SHOWN_BY[direction[0]]
-        drawn = [rng.choice(forms), *forms]
-        task = that_shows(direction, others.with_side(direction), drawn, f"{label}/{seed}/{direction}/taught")
-        return await person.correct(self.client, user, task, direction, held_out_wish(direction, rng))
+        forms, ways = SHOWN_BY[direction[0]], others.with_side(direction)
+        first, wish = rng.choice(forms), held_out_wish(direction, rng)
+        for number in range(TRIES):
+            drawn = [first if number == 0 else rng.choice(forms), *forms]
+            task = that_shows(direction, ways, drawn, f"{label}/{seed}/{direction}/taught{number or ''}")
+            denial = await person.correct(self.client, user, task, direction, wish)
+            if denial.status != OBEYED:
+                break
+        return denial
 
     async def _solved(self, user: str, task: Task, ways: Ways) -> bool:
         return is_done(task, await person.work(self.client, user, task), ways)

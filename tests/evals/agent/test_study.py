@@ -7,9 +7,10 @@ import pytest
 
 from engine.pocket.workshop import tasks
 from engine.pocket.workshop.tasks import FORMS, Task
-from engine.pocket.workshop.ways import NAMES, Ways
-from evals.agent import study
-from evals.agent.study import PART_WORK, PARTS, AgentStudy, held_out, units
+from engine.pocket.workshop.ways import NAMES, Direction, Ways
+from evals.agent import person, study
+from evals.agent.person import OBEYED, Denial
+from evals.agent.study import PART_WORK, PARTS, TRIES, AgentStudy, held_out, units
 from evals.client import Client
 from evals.journal import Journal
 from tests.evals.agent.planner import PlanningClient
@@ -60,6 +61,26 @@ def test_a_way_that_no_task_can_show_is_named() -> None:
     """Rather than counted as not obeyed."""
     with pytest.raises(ValueError, match="no task shows asks"):
         study.that_shows(("asks", True), Ways(is_unchecked=True, asks=True), ["change"], "a")
+
+
+@pytest.mark.parametrize("num_obeyed", [0, 2, TRIES])
+async def test_a_wish_is_told_once_a_task_is_not_done_as_wished(
+    num_obeyed: int, heed: PlanningClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another task each time, the same words; it is not told where all of them are done so."""
+    given: list[tuple[str, str]] = []
+
+    async def correct(_client: Client, _user: str, task: Task, _direction: Direction, words: str) -> Denial:
+        given.append((task.text, words))
+        return Denial(OBEYED if len(given) <= num_obeyed else "learned")
+
+    monkeypatch.setattr(person, "correct", correct)
+    at = AgentStudy(cast(Client, heed), Journal(), lambda _: None, 1, "x")
+    denial = await at.taught("ana", 0, ("reads", True), "sequence")
+    assert denial.status == (OBEYED if num_obeyed == TRIES else "learned")
+    texts, words = zip(*given, strict=True)
+    assert len(set(texts)) == len(texts) == min(num_obeyed + 1, TRIES)
+    assert len(set(words)) == 1
 
 
 async def test_a_heed_that_learns_nothing_obeys_nothing(heed: PlanningClient) -> None:
