@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import AsyncIterator
 from concurrent.futures import Future, wait
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -251,24 +252,53 @@ def test_a_platform_learns(stories: dict[str, Future[None]], platform: str) -> N
 
 
 @pytest.fixture
-async def returner(session: aiohttp.ClientSession) -> Person:
-    """Somebody who has taught one lesson."""
-    person = Person(session, "returner")
+async def returner(session: aiohttp.ClientSession, request: pytest.FixtureRequest) -> Person:
+    """Somebody who has taught one lesson; another one for each test."""
+    person = Person(session, request.node.name)
     completion_id, _ = await person.ask(QUESTION)
     assert (await person.correct(completion_id, "no emoji, please"))["adapter_version"] == 1
     return person
 
 
+@dataclass(frozen=True)
+class Held:
+    """All that heed holds about somebody, an answer of theirs, and one that nothing was said of yet."""
+
+    rows: Any
+    answer: list[tuple[str, float]]
+    later_id: str
+
+    @classmethod
+    async def of(cls, person: Person) -> "Held":
+        """What is there now."""
+        later_id, _ = await person.ask(UNSEEN)
+        return cls(await person.probed_export(), await person.settled_tokens(UNSEEN), later_id)
+
+    async def is_there(self, heed: LiveHeed, name: str) -> None:
+        """The same rows, the same answer bit for bit, and what was said before teaches on."""
+        async with connected(heed) as session:
+            person = Person(session, name)
+            found = await person.call("GET", f"/v1/users/{name}/export")
+            for table in ("completions", "feedback", "notes", "adapter_versions"):
+                assert [row for row in self.rows[table] if row not in found[table]] == [], table
+            assert await person.tokens_again(UNSEEN, self.answer) == self.answer
+            assert (await person.correct(self.later_id, "too long"))["adapter_version"] == 2
+
+
+async def test_a_restart_keeps_everything(live_heed: LiveHeed, returner: Person) -> None:
+    """After a clean end, also of a cluster."""
+    held = await Held.of(returner)
+    await ends_cleanly(live_heed)
+    await asyncio.to_thread(live_heed.start)
+    await held.is_there(live_heed, returner.name)
+
+
 async def test_a_restart_from_a_backup_keeps_everything(live_heed: LiveHeed, returner: Person, tmp_path: Path) -> None:
-    """Written while heed answers; after a clean end restored into an empty place, where heed starts: the same rows and
-    adapter, the same answer bit for bit, and what was said before teaches on.
-    """
+    """Written while heed answers; after a clean end restored into an empty place, where heed starts."""
     if live_heed.server.program != ("bot", "run"):
         pytest.skip("a cluster's database is backed up by the tools of its server")
     data_dir, moved_away = live_heed.server.folder / "data", tmp_path / "before"
-    later_id, _ = await returner.ask(UNSEEN)
-    held = await returner.probed_export()
-    answer = await returner.settled_tokens(UNSEEN)
+    held = await Held.of(returner)
     asking = asyncio.create_task(returner.ask_again_and_again(QUESTION))
     written = await heed_command("backup", "backup.zip", cwd=tmp_path, HEED_DATA_DIR=str(data_dir))
     asking.cancel()
@@ -276,16 +306,10 @@ async def test_a_restart_from_a_backup_keeps_everything(live_heed: LiveHeed, ret
     await asyncio.to_thread(shutil.move, data_dir, moved_away)
     restored = await heed_command("restore", "backup.zip", cwd=tmp_path, HEED_DATA_DIR=str(data_dir))
     assert (written.returncode, restored.returncode) == (0, 0), written.stderr + restored.stderr
-    for row in held["adapter_versions"]:
+    for row in held.rows["adapter_versions"]:
         assert atomic.read_directory(data_dir / row["path"]) == atomic.read_directory(moved_away / row["path"])
     await asyncio.to_thread(live_heed.start)
-    async with connected(live_heed) as session:
-        person = Person(session, returner.name)
-        found = await person.call("GET", "/v1/users/returner/export")
-        for table in ("completions", "feedback", "notes", "adapter_versions"):
-            assert [row for row in held[table] if row not in found[table]] == [], table
-        assert await person.tokens_again(UNSEEN, answer) == answer
-        assert (await person.correct(later_id, "too long"))["adapter_version"] == 2
+    await held.is_there(live_heed, returner.name)
 
 
 async def ends_cleanly(heed: LiveHeed) -> None:
