@@ -145,15 +145,23 @@ async def ten_lessons(study: AgentStudy, seed: int) -> None:
 
 
 async def six_wishes(study: AgentStudy, seed: int) -> None:
-    """Six wishes of one person, one after the other; all of them are judged at the end."""
+    """Six wishes of one person, one after the other; all of them are judged at the end.
+
+    One that was held before it was told is told behind the others, if it is not held any more then.
+    """
 
     async def measured() -> list[dict[str, Any]]:
         user = study.user("sequence", seed)
         found, wished = [], DEFAULT
-        for way in random.Random(f"sequence/{seed}").sample(NAMES, len(NAMES)):
-            denial = await study.taught(user, seed, (way, True), "sequence", wished)
-            found.append(lesson_record((way, True), denial))
-            wished = wished.with_side((way, True))
+        ways = random.Random(f"sequence/{seed}").sample(NAMES, len(NAMES))
+        for label in ("sequence", "sequence/again"):
+            untold = []
+            for way in ways:
+                denial = await study.taught(user, seed, (way, True), label, wished)
+                found.append(lesson_record((way, True), denial))
+                wished = wished.with_side((way, True))
+                untold += [way] if denial.status == OBEYED else []
+            ways = untold
         for way in NAMES:
             found += await study.obeyed(user, seed, (way, True), "sequence", wished)
         return found

@@ -57,6 +57,26 @@ async def test_six_wishes_show_beside_each_other(seed: int, heed: PlanningClient
     assert all(record["retry_obeys"] for record in journal.records if "lesson" in record)
 
 
+async def test_a_wish_that_was_held_by_chance_is_told_behind_the_others(
+    heed: PlanningClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it is not held any more; one that still is is not told."""
+    tried: list[str] = []
+
+    async def taught(_study: AgentStudy, _user: str, _seed: int, direction: Direction, *_: object) -> Denial:
+        tried.append(direction[0])
+        is_held = direction[0] == "reads" or (direction[0] == "asks" and tried.count("asks") == 1)
+        return Denial(OBEYED if is_held else "learned")
+
+    monkeypatch.setattr(AgentStudy, "taught", taught)
+    journal = Journal()
+    await PART_WORK["sequence"](AgentStudy(cast(Client, heed), journal, lambda _: None, 1, "x"), 0)
+    assert sorted(tried[: len(NAMES)]) == sorted(NAMES)
+    assert sorted(tried[len(NAMES) :]) == ["asks", "reads"]
+    lessons = [record["way"] for record in journal.records if "lesson" in record]
+    assert sorted(lessons) == sorted(set(NAMES) - {"reads"})
+
+
 def test_a_way_that_no_task_can_show_is_named() -> None:
     """Rather than counted as not obeyed."""
     with pytest.raises(ValueError, match="no task shows asks"):
