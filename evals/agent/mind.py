@@ -30,10 +30,16 @@ class MeasuredMind:
         return MindAnswer(given["id"], message["content"] or "", message.get("tool_calls") or [])
 
     async def teach(self, correction: CallCorrection) -> CallLesson:
-        """Learn from a correction, however long it takes. Raises CallRefused, HeedUnreachable."""
+        """Learn from a correction, however long it takes. Raises CallRefused, HeedUnreachable.
+
+        If heed asks how far it reaches, the person says "from now on" (`was_asked`).
+        """
         said, context = correction.text, list(correction.context)
         given = await self._client.correct(self._user, correction.answer_id, said, context=context)
-        self.lessons.append(given)
+        was_asked = bool(given.get("is_unsure"))
+        if was_asked:
+            given = await self._client.choose_always(self._user, given["feedback_id"])
+        self.lessons.append(given | {"was_asked": was_asked})
         version = given["adapter_version"] if given["status"] == "learned" else None
         return CallLesson(str(given["status"]), version)
 

@@ -44,6 +44,7 @@ class Denial:
     lesson_s: float = 0.0
     retry_s: float = 0.0  # from the correction to the whole of the call that was tried next
     retry: Transcript | None = None
+    was_asked: bool = False  # how far the correction reaches: "from now on"
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,8 @@ class PersonAtWork:
         step = await self.session.go_on()
         retry_s = time.monotonic() - started_s
         await self._carry_on(task, step)
-        return Denial(self.lesson, lesson_s, retry_s, await self.transcript())
+        was_asked = bool(self._mind.lessons[-1]["was_asked"])
+        return Denial(self.lesson, lesson_s, retry_s, await self.transcript(), was_asked)
 
     async def transcript(self) -> Transcript:
         """Return what was done of the last task."""

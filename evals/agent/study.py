@@ -200,7 +200,7 @@ def lesson_record(direction: Direction, denial: Denial) -> dict[str, Any]:
     way, wanted = direction
     if denial.status == OBEYED:  # neither a lesson nor its time
         return {"way": way, "retry_obeys": True}
-    found = {"way": way, "lesson": denial.status, "lesson_s": denial.lesson_s}
+    found = {"way": way, "lesson": denial.status, "lesson_s": denial.lesson_s, "was_asked": denial.was_asked}
     if denial.retry is None:
         return found
     return found | {"retry_s": denial.retry_s, "retry_obeys": side(way, denial.retry.steps) is wanted}

@@ -22,6 +22,7 @@ class PlanningClient:
         self.corrections: list[tuple[str, str, Sequence[str]]] = []
         self.notes: list[str] = []
         self._is_learning = is_learning
+        self.is_unsure = False  # how far a correction reaches
 
     def knows(self, task: Task) -> Task:
         """Take note of a task."""
@@ -53,6 +54,17 @@ class PlanningClient:
     ) -> Any:
         """Learn a held-out wish, or lines without blanks from other arguments."""
         self.corrections.append((user, text, context))
+        if not self.is_unsure:
+            return self._learned(user, text)
+        self.unsure = (user, text)
+        return {"status": "learned", "adapter_version": 1, "is_unsure": True, "feedback_id": "fb-1"}
+
+    async def choose_always(self, user: str, feedback_id: str) -> Any:
+        """Learn the newest wish, of which it was unsure."""
+        assert (user, feedback_id) == (self.unsure[0], "fb-1")
+        return self._learned(*self.unsure)
+
+    def _learned(self, user: str, text: str) -> dict[str, Any]:
         direction = next((d for d, (_, held_out) in WISHES.items() if text in held_out), ("is_tight", True))
         if self._is_learning:
             self.ways[user] = self.ways[user].with_side(direction)

@@ -113,6 +113,15 @@ async def test_a_heed_that_learns_nothing_obeys_nothing(heed: PlanningClient) ->
     assert len(journal.records) == len(NAMES) * 3
 
 
+async def test_a_heed_that_asks_how_far_a_wish_reaches_is_told(heed: PlanningClient) -> None:
+    """From now on; without that it would have learned nothing. The records say that it asked."""
+    heed.is_unsure = True
+    journal = Journal()
+    await PART_WORK["correction"](AgentStudy(cast(Client, heed), journal, lambda _: None, 1, "x"), 0)
+    assert [record["was_asked"] for record in journal.records if "lesson" in record] == [True] * len(NAMES)
+    assert all(record["obeys"] for record in journal.records if "obeys" in record)
+
+
 async def test_ten_lessons_are_ten(heed: PlanningClient) -> None:
     """Every way once, two of them back and forth."""
     await PART_WORK["lessons"](AgentStudy(cast(Client, heed), Journal(), lambda _: None, 1, "x"), 0)
