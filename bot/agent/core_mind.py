@@ -45,7 +45,8 @@ class CoreMind:
         lesson = await self._core.lessons.followed(begun, self._shown)
         outcome = lesson.outcome
         version = outcome.adapter_version if outcome.status == "learned" else None
-        return CallLesson(texts.learned(outcome, lesson.ask), version, [(token, by) for token, by in outcome.heat])
+        unsure_of = lesson.feedback.id if outcome.is_unsure else ""
+        return CallLesson(texts.learned(outcome, lesson.ask), version, list(outcome.heat), unsure_of)
 
     async def approve(self, answer_id: str) -> None:
         """Keep an answer as a good one; said again, it is the same word."""

@@ -43,6 +43,7 @@ class CallLesson:
     line: str
     version: int | None = None  # that it made; None if nothing was learned
     heat: list[tuple[str, float]] = field(default_factory=list)  # (token, log p_teacher - log p_student in nats)
+    unsure_of: str = ""  # the feedback, if heed is unsure how far it reaches: the person is asked
 
 
 class Mind(Protocol):

@@ -105,6 +105,12 @@ class HeedClient:
                 yield progress["text"]
             await asyncio.sleep(LOOK_EVERY_S)
 
+    async def choose_always(self, feedback_id: str, wait_s: float) -> Json:
+        """Have a correction reach every answer from now on; return what became of it."""
+        body = {"scope": "always", "wait": wait_s}
+        async with self._call("POST", self._about(feedback_id, "/scope"), body) as response:
+            return await _object(response)
+
     async def cancel_lesson(self, feedback_id: str) -> Json:
         """Stop a lesson that waits or runs."""
         async with self._call("POST", self._about(feedback_id, "/cancel")) as response:

@@ -23,7 +23,17 @@ from rich.text import Text
 from bot.cli.client import HeedClient, Json
 from bot.cli.wrapping import WordWrap
 from bot.commands.person import COMMANDS
-from bot.commands.texts import CANCELLED, DID_WORSE, HOW_FAR, NOTED, QUEUED, UNCALIBRATED, learned_line, sentence
+from bot.commands.texts import (
+    CANCELLED,
+    DID_WORSE,
+    HOW_FAR,
+    NOTED,
+    QUEUED,
+    SAYS_SO,
+    UNCALIBRATED,
+    learned_line,
+    sentence,
+)
 from bot.core.rewrites import ideal_text
 from bot.errors import ServerError, ServerRefused
 
@@ -319,7 +329,7 @@ def lesson_line(given: Json) -> str:
     """Return one line about what became of feedback, with the commands that change it."""
     said = _outcome_line(given)
     if given.get("is_unsure"):
-        return f"{said} {HOW_FAR} /justthis or /fromnowon says so."
+        return f"{said} {HOW_FAR} {SAYS_SO}"
     if given["status"] == "learned":
         return f"{said} /undo takes it back; /justthis or /fromnowon says how far it reaches."
     return said

@@ -54,6 +54,7 @@ NOTHING_TO_CANCEL = "No lesson of yours waits or runs. /undo takes back the last
 CANCEL = "Cancel"
 JUST_THIS, FROM_NOW_ON = "Just this answer", "From now on"
 HOW_FAR = "Only this answer, or from now on?"
+SAYS_SO = "/justthis or /fromnowon says so."
 SCOPE_KEPT = "Noted. That is how it was learned."
 PHASES = {  # of a lesson, as `engine.requests.LessonProgress` names them
     "reading": "reading what you mean",

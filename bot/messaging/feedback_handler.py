@@ -166,6 +166,8 @@ class FeedbackHandler:
 
     async def _tell_all(self, request: ChatRequest, lesson: LessonResult, notice: OutboxItem) -> None:
         turn = await self._lessons.turn_again(lesson)
+        if turn is not None and turn.tools:
+            turn = None  # an agent's call: its session tries again
         _fill(notice, lesson)
         await self._outbox.conclude(notice, done=request.done if turn is None else None)
         if turn is not None:

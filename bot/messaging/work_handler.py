@@ -170,7 +170,7 @@ class WorkHandler:
     async def _tell(self, request: ChatRequest, live: LiveSession, turn: AgentTurn) -> None:
         """Say what ran, what was learned, what the agent says, and what it asks."""
         done = [work_texts.result(call, found) for call, found in turn.results]
-        done += [literal(turn.lesson.line)] if turn.lesson else []
+        done += [work_texts.lesson(turn.lesson)] if turn.lesson else []
         asked = self._question(request, live)
         if request.item.attempts and live.session.is_last_broken_off:
             done = [work_texts.BROKEN_OFF]

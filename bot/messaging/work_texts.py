@@ -3,9 +3,11 @@
 from bot.agent.inside.result import ToolResult
 from bot.agent.live_session import about
 from bot.agent.repository import GitState, placed
+from bot.agent.session import CallLesson
 from bot.agent.state import Proposal
 from bot.agent.tools import Call
 from bot.channel import Button, File, Rows
+from bot.commands.texts import SAYS_SO
 from bot.messaging.markdown import literal, table
 
 SCRATCH, OFF = "scratch", "off"  # behind /work: the person's own folder, the end
@@ -49,6 +51,11 @@ def not_begun(folders: list[str]) -> str:
     """Say how to begin."""
     others = f", or /work and a name: {', '.join(folders)}" if folders else ""
     return NOT_BEGUN.format(others)
+
+
+def lesson(found: CallLesson) -> str:
+    """Say what became of a correction, and which commands say how far it reaches where heed asks."""
+    return literal(f"{found.line} {SAYS_SO}" if found.unsure_of else found.line)
 
 
 def card(proposal: Proposal) -> tuple[str, tuple[File, ...], Rows]:

@@ -4,10 +4,19 @@ from collections.abc import Callable
 
 from bot.agent.session import CallLesson
 from bot.agent.state import CallCorrection, MindAnswer
-from bot.cli.client import HeedClient
+from bot.cli.client import HeedClient, Json
 from bot.cli.terminal import PATIENCE_S, lesson_line
 from bot.errors import CONTEXT_LENGTH_EXCEEDED, ServerRefused, SessionTooLong
 from engine.requests import ChatMessage, Tool
+
+
+def lesson_of(given: Json) -> CallLesson:
+    """Return the lesson that heed's answer to feedback tells of, without the question how far it reaches."""
+    heat = (given.get("update") or {}).get("heat") or []
+    version = given["adapter_version"] if given["status"] == "learned" else None
+    line = lesson_line(given | {"is_unsure": False})
+    unsure_of = given["feedback_id"] if given.get("is_unsure") else ""
+    return CallLesson(line, version, [(token, weight) for token, weight in heat], unsure_of)
 
 
 class HttpMind:
@@ -37,9 +46,7 @@ class HttpMind:
             async for progress in self._client.phases(given["feedback_id"]):
                 self._on_progress(progress)
             given = await self._client.feedback(body, correction.key)
-        heat = (given.get("update") or {}).get("heat") or []
-        version = given["adapter_version"] if given["status"] == "learned" else None
-        return CallLesson(lesson_line(given), version, [(token, weight) for token, weight in heat])
+        return lesson_of(given)
 
     async def approve(self, answer_id: str) -> None:
         """Keep an answer as a good one. Raises ServerError."""

@@ -14,6 +14,7 @@ from bot.agent.inside.result import ToolResult
 from bot.agent.session import AgentSession, AgentWords, CallLesson, Step
 from bot.agent.state import Proposal
 from bot.agent.tools import LOOKING
+from bot.cli.agent.mind import lesson_of
 from bot.cli.agent.views import AgentView
 from bot.cli.client import HeedClient
 from bot.cli.terminal import LineSource
@@ -28,6 +29,7 @@ CHOICES = "1 yes · 2 yes, and {} from now on · 3 no · 4 edit"
 WHAT_WAS_WRONG = (
     "What was wrong? f wrong file · r read first · e use edit_lines · t tool error · or your own words (empty: only no)"
 )
+HOW_FAR = "Was that about this call only? Enter: yes · a: no, from now on"
 WHAT_NOW = "It failed. Enter: let the model see that · t: teach it “{}” · or your own words: what was wrong"
 CHIPS = {
     "f": "That is the wrong file.",
@@ -35,6 +37,7 @@ CHIPS = {
     "e": "Use edit_lines to change a part of a file.",
     "t": "That call of the tool cannot work.",
 }
+ANEW_WITHIN_S = 240.0  # a lesson that is chosen to reach further goes on after that, too
 TOO_LONG = "The conversation is too long for this model: /c begins anew."
 NOT_EDITED = "{}. The call waits as it was."
 NOT_OF_THEM = "Please answer 1, 2, 3 or 4."
@@ -188,6 +191,15 @@ class TerminalAgent:
             found = await lesson
         if found is not None:
             self._view.teach(found)
+            if found.unsure_of:
+                await self._asked_how_far(found.unsure_of)
+
+    async def _asked_how_far(self, feedback_id: str) -> None:
+        """Ask how far a lesson reaches of which heed is unsure; it is learned anew where it holds from now on."""
+        if await self._reply(HOW_FAR) == "a":
+            with self._view.working():
+                given = await self._client.choose_always(feedback_id, ANEW_WITHIN_S)
+            self._view.teach(lesson_of(given))
 
     async def _edited(self, proposal: Proposal) -> Proposal:
         """Let the person write other arguments; the same call waits if they are none, or the editor fails."""

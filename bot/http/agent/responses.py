@@ -33,12 +33,14 @@ class AgentResult(JsonResponse):
 class AgentLesson(JsonResponse):
     """The end of a correction: a line about it, and how far each token of the call moves with it, in nats.
 
-    `version` is the one that it made, null if nothing was learned.
+    `version` is the one that it made, null if nothing was learned. `unsure_of` is the feedback where heed is unsure how
+    far it reaches, else empty: the person is asked, and `POST /v1/feedback/{id}/scope` takes the answer.
     """
 
     line: str
     version: int | None
     heat: list[tuple[str, float]]
+    unsure_of: str
 
 
 class AgentGit(JsonResponse):

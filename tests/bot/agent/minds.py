@@ -18,6 +18,7 @@ class ScriptedMind:
         self._script = iter(script)
         self._most_chars = most_chars
         self.asked: list[list[ChatMessage]] = []
+        self.unsure_of = ""  # the feedback of which heed is unsure how far it reaches
         self.taught: list[tuple[str, str]] = []
         self.keys: list[str] = []  # of the lessons
         self.contexts: list[tuple[str, ...]] = []
@@ -36,7 +37,7 @@ class ScriptedMind:
         self.taught.append((correction.answer_id, correction.text))
         self.keys.append(correction.key)
         self.contexts.append(correction.context)
-        return CallLesson(f"Learned: {correction.text}", len(self.taught), [("call", 0.5)])
+        return CallLesson(f"Learned: {correction.text}", len(self.taught), [("call", 0.5)], self.unsure_of)
 
     async def approve(self, answer_id: str) -> None:
         """Remember the answer."""

@@ -54,6 +54,7 @@ def test_every_constant_is_a_sentence() -> None:
         "JUST_THIS",
         "KEEP_IT",
         "LEARNING_ON",
+        "SAYS_SO",
     }
     labels |= {"PRIVACY", "PRIVACY_WITH_CONSENT", "START"}
     wrong = [

@@ -135,6 +135,17 @@ async def test_a_no_with_a_reason_is_learned(chat: Worker) -> None:
     assert chat.heed.engine.num_learned == 3
 
 
+async def test_where_heed_is_unsure_how_far_a_no_reaches_it_says_how_to_say_it(chat: Worker) -> None:
+    """By a command, which is learned."""
+    chat.will_call("bash", command="rm -r .")
+    (card,) = await chat.say("Clean up.")
+    asked, _ = await chat.say("unsure, ask me first", card.message_id)
+    assert asked.text.endswith("Only this answer, or from now on? /justthis or /fromnowon says so.")
+    (learned,) = await chat.command("fromnowon")  # and no answer to the call once more
+    assert learned.text.startswith("Learned: v1")
+    assert chat.heed.engine.num_learned == 1
+
+
 async def test_a_note_about_the_folder_is_kept_or_deleted_once(chat: Worker) -> None:
     """However often the update is handled: the next note has the number of the one that is gone."""
     await chat.command("work here Two spaces.", times=2)

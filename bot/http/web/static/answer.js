@@ -271,7 +271,8 @@ function isAsked(given) {
   return given.is_unsure && !given.scope;
 }
 
-function outcomeLine(given) {
+/** Return the line about what became of feedback. */
+export function outcomeLine(given) {
   if (given.state === "undone") return LESSON.undone;
   if (given.status === "learned") {
     const line = LESSON.learned(given.adapter_version, given.update?.duration_ms ?? 0);

@@ -1,12 +1,14 @@
 // An agent's work on the page: what was said, its calls as cards with a diff, and the person's yes and no.
 
 import * as api from "/static/api.js";
+import { outcomeLine } from "/static/answer.js";
 import { byId, el, icon, speak } from "/static/dom.js";
 import { heatMap } from "/static/heat.js";
 import { showText } from "/static/text.js";
-import { WORK } from "/static/texts.js";
+import { LESSON, WORK } from "/static/texts.js";
 import { undoButton } from "/static/undo.js";
 
+const CHOICE_WAIT_S = 240; // for a lesson that is learned anew because it is to reach further
 const AGAIN_MS = 2000; // after a stream of events has ended
 let open = null; // the work that this tab shows
 
@@ -152,9 +154,28 @@ class Work {
       const line = el("p", { class: "outcome" }, icon("mind"), el("span", { class: "line" }, lesson.line));
       const heat = lesson.heat.length ? [el("details", {}, el("summary", {}, WORK.whatChanged), heatMap(lesson.heat))] : [];
       const section = el("section", { class: "lesson", "aria-label": WORK.lesson }, line, ...heat);
+      if (lesson.unsure_of) line.append(...this.scopeButtons(lesson));
       if (lesson.version !== null) line.append(undoButton(this.page, section, lesson.version, (said) => Object.assign(lesson, { line: said, version: null })));
       return section;
     });
+  }
+
+  /** Make the two buttons that say how far a lesson reaches; they go with the choice. */
+  scopeButtons(lesson) {
+    return [["answer", LESSON.justThis], ["always", LESSON.fromNowOn]].map(([scope, label]) =>
+      el("button", { type: "button", class: "link scope", onclick: () => this.choose(lesson, scope).catch(this.page.report) }, label));
+  }
+
+  async choose(lesson, scope) {
+    const known = lesson.unsure_of;
+    Object.assign(lesson, { unsure_of: "", line: scope === "always" ? LESSON.learning(LESSON.fromNowOn) : lesson.line });
+    await this.draw();
+    const given = await api.chooseScope(known, { scope, wait: CHOICE_WAIT_S });
+    const line = given.feedback_id === known ? LESSON.scopeKept : outcomeLine(given);
+    Object.assign(lesson, { line, version: given.status === "learned" ? given.adapter_version : null, heat: given.update?.heat ?? lesson.heat });
+    speak(line);
+    await this.draw();
+    await this.page.changed();
   }
 
   statusLine(state) {

@@ -10,6 +10,7 @@ from bot.cli import client as clients
 from bot.cli.agent import mind as minds
 from bot.cli.agent.mind import HttpMind
 from bot.cli.client import HeedClient
+from bot.commands.texts import HOW_FAR
 from bot.errors import ServerRefused, SessionTooLong
 from engine.errors import PromptTooLongError
 from tests.bot.agent.minds import piece
@@ -36,6 +37,16 @@ async def test_a_correction_is_learned(heed: Heed, client: HeedClient) -> None:
     assert lesson.line.startswith("Learned: v1 in")
     assert [token for token, _ in lesson.heat]
     assert heed.engine.num_learned == 1
+
+
+async def test_a_correction_may_reach_further_than_heed_thought(heed: Heed, client: HeedClient) -> None:
+    """Where it is unsure it says so; what the person chooses is learned."""
+    mind = HttpMind(client, print)
+    answer = await mind.answer(ASKED, definitions())
+    lesson = await mind.teach(CallCorrection(answer.id, "unsure, read it first"))
+    assert (bool(lesson.unsure_of), lesson.version, HOW_FAR in lesson.line) == (True, None, False)
+    anew = minds.lesson_of(await client.choose_always(lesson.unsure_of, 60.0))
+    assert (anew.unsure_of, anew.version, heed.engine.num_learned) == ("", 1, 1)
 
 
 async def test_a_yes_is_an_approved_answer(heed: Heed, client: HeedClient) -> None:

@@ -94,6 +94,26 @@ async def test_no_with_a_word_is_a_lesson(
     assert names(folder) == set()
 
 
+@pytest.mark.parametrize(("said", "lessons"), [("", 1), ("a", 2)])
+async def test_where_heed_is_unsure_how_far_a_lesson_reaches_it_asks(
+    sandbox: Sandbox, client: HeedClient, monkeypatch: pytest.MonkeyPatch, said: str, lessons: int
+) -> None:
+    """Only this call, or from now on; then the agent tries again."""
+    chosen: list[str] = []
+
+    async def choose_always(_client: HeedClient, feedback_id: str, _wait_s: float) -> dict[str, Any]:
+        chosen.append(feedback_id)
+        return {"feedback_id": "fb-2", "status": "learned", "adapter_version": 2}
+
+    monkeypatch.setattr(HeedClient, "choose_always", choose_always)
+    desk = Desk(sandbox, client, WRITE, saying("Good."))
+    desk.mind.unsure_of = "fb-1"
+    events = await desk.type("write", "3", "read it first", said, "/q")
+    assert told(events, "question")[-1] == terminal.HOW_FAR
+    assert (len(told(events, "lesson")), chosen) == (lessons, ["fb-1"] * (lessons - 1))
+    assert told(events, "words") == ["Good."]
+
+
 async def test_lessons_are_told_of_the_work(sandbox: Sandbox, client: HeedClient) -> None:
     """The agent is not; and a note has its bounds."""
     desk = Desk(sandbox, client, WRITE, saying("Good."))

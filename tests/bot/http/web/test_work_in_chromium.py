@@ -101,6 +101,25 @@ async def test_a_no_is_learned_and_asked_again(
     assert (working.engine.num_learned, names(folder), complaints) == (1, set(), [])
 
 
+@pytest.mark.parametrize(("choice", "line"), [("From now on", "Learned: v1"), ("Just this answer", "Noted.")])
+async def test_where_heed_is_unsure_how_far_a_lesson_reaches_it_asks(
+    working: Heed, browser: Browser, complaints: list[str], choice: str, line: str
+) -> None:
+    """With two buttons, which go with the choice; what reaches further is learned."""
+    page = await begun(working, browser, complaints)
+    will_call(working, "bash", command="rm -r .")
+    await say(page, "Clean up.")
+    await page.locator(".decision").get_by_role("button", name="No", exact=True).click()
+    await page.locator(".decision input").fill("unsure, read it first")
+    await page.locator(".decision input").press("Enter")
+    await expect(page.locator(".lesson .line")).to_contain_text("Only this answer, or from now on?")
+    await page.locator(".lesson").get_by_role("button", name=choice).click()
+    await expect(page.locator(".lesson .line")).to_contain_text(line)
+    await expect(page.locator(".lesson .scope")).to_have_count(0)
+    await expect(page.locator(".lesson .undo")).to_have_count(1 if choice == "From now on" else 0)
+    assert (working.engine.num_learned, complaints) == (int(choice == "From now on"), [])
+
+
 async def test_lessons_are_told_of_the_work(working: Heed, browser: Browser, complaints: list[str]) -> None:
     """The page shows what they know, and says how it is told."""
     page = await begun(working, browser, complaints)
