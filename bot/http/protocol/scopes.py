@@ -57,6 +57,7 @@ _NEEDED: dict[tuple[str, str], Scope] = {
     ("POST", f"{_USER}/rollback"): "adapters",
     ("POST", f"{_USER}/consolidate"): "adapters",
     ("POST", f"{_USER}/rebuild"): "adapters",
+    ("POST", f"{_USER}/prepare"): "chat",
     ("POST", f"{_USER}/undo"): "adapters",
     ("GET", _USER): "person",
     ("DELETE", _USER): "person",
