@@ -24,7 +24,7 @@ _SHARES = (
 )  # fmt: skip
 MAX_STEPS = 1000  # of one update
 _OF_ALL = ("rollout_quantile", "rollout_temperature", "longest_rollout_tokens")  # updates: they share their rollouts
-_FEWER_AT_WORK = ("steps", "num_teacher_rollouts", "max_teacher_rollouts", "num_openings")
+_FEWER_AT_WORK = ("num_teacher_rollouts", "max_teacher_rollouts", "num_openings")
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 FUSED_MODULES = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}  # as in Phi-3
 
@@ -95,7 +95,8 @@ class LearnConfig:
     num_teacher_rollouts: int = 12  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
     max_teacher_rollouts: int = 0  # up to as many if they are short, for as much work as max_rollout_tokens each
     num_openings: int = 0  # further prompts of which it only begins the answer: there a wish is followed or not
-    work_share: float = 0.45  # of steps and teacher's answers in a lesson about an agent's work, whose samples are long
+    work_share: float = 0.45  # of the teacher's answers in a lesson about an agent's work, whose samples are long
+    work_rate: float = 0.6  # times parent_rate there: at the whole rate every third lesson moves what it is not about
     num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
@@ -165,7 +166,7 @@ class LearnConfig:
     def at_work(self) -> "LearnConfig":
         """Return a copy for a lesson about an agent's work: whose samples are several times as long."""
         fewer = {name: math.ceil(self.work_share * getattr(self, name)) for name in _FEWER_AT_WORK}
-        return replace(self, **fewer)
+        return replace(self, parent_rate=self.work_rate * self.parent_rate, **fewer)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as they cross into the worker process."""

@@ -32,12 +32,16 @@ def test_an_update_with_a_parent_takes_a_smaller_rate() -> None:
     assert [learn.learning_rate_at(step, has_parent=True) for step in (0, 1)] == [0.05, 0.025]
 
 
-def test_a_lesson_about_an_agents_work_takes_fewer_steps_and_answers_than_one_about_a_chat() -> None:
-    """Never none of what a chat has, and never any of what it has not."""
-    chat = LearnConfig(steps=20, num_teacher_rollouts=12, max_teacher_rollouts=0, work_share=0.45)
+def test_a_lesson_about_an_agents_work_takes_fewer_answers_than_one_about_a_chat_and_a_smaller_rate_later() -> None:
+    """Never none of what a chat has, and never any of what it has not; as many steps, and the first lesson's rate."""
+    chat = LearnConfig(
+        steps=20, num_teacher_rollouts=12, max_teacher_rollouts=0, work_share=0.45, parent_rate=0.5, work_rate=0.6
+    )
     work = chat.at_work()
-    assert (work.steps, work.num_teacher_rollouts, work.max_teacher_rollouts) == (9, 6, 0)
-    assert replace(chat, steps=1, work_share=0.1).at_work().steps == 1
+    assert (work.steps, work.num_teacher_rollouts, work.max_teacher_rollouts) == (20, 6, 0)
+    assert work.learning_rate_at(3, has_parent=False) == chat.learning_rate_at(3, has_parent=False)
+    assert work.parent_rate == pytest.approx(0.3)
+    assert replace(chat, num_teacher_rollouts=1, work_share=0.1).at_work().num_teacher_rollouts == 1
 
 
 def test_no_override_changes_nothing() -> None:
