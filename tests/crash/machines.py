@@ -52,7 +52,7 @@ KINDS = (
     "engine parted",
     "gateway parted",
     "slow store",
-    "parted from each other",
+    unreachable.KIND,
 )
 CALL_S = 60.0  # after which a person calls another gateway
 PAUSE_S = 0.3
@@ -100,12 +100,13 @@ class MachinesRun:
     ) -> MachineFindings:
         """Disturb it so often, or until the time is up, let it come to rest, and return what is wrong."""
         last_s = time.monotonic() + within_s
+        kinds = [kind for kind in KINDS if kind != unreachable.KIND or unreachable.is_there()]
         patience = aiohttp.ClientTimeout(total=CALL_S)
         async with aiohttp.ClientSession(timeout=patience) as session, asyncio.TaskGroup() as at_work:
             for name in PEOPLE:
                 at_work.create_task(self._person(session, name))
             while self.num_faults.total() < num_faults and time.monotonic() < last_s:
-                await self._disturb(self.rng.choice(KINDS))
+                await self._disturb(self.rng.choice(kinds))
                 report(self.num_faults)
                 await asyncio.sleep(self.rng.uniform(1.0, 6.0))
             self.is_over = True
@@ -173,7 +174,7 @@ class MachinesRun:
                 await self._part(list(self.cluster.parts.gateways))
             case "slow store":
                 await self.cluster.to_store.slow(self.rng.uniform(0.1, SLOW_S), self._longer_than_a_lease_s)
-            case "parted from each other":
+            case unreachable.KIND:
                 await self._part_from_each_other()
             case _:
                 await asyncio.to_thread(self.postgres.tell, self.database_name, _CUT)

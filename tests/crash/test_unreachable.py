@@ -6,6 +6,7 @@ import psutil
 import pytest
 
 from tests.crash import unreachable
+from tests.crash.echo import echo_server, port_of
 from tests.patience import PATIENCE_S
 
 SILENT_S = 0.5
@@ -15,14 +16,8 @@ pytestmark = pytest.mark.skipif(not unreachable.is_there(), reason="needs nftabl
 
 async def test_a_port_is_silent_for_a_while_and_then_hears_all() -> None:
     """Over a connection that is there, and over one that is begun meanwhile."""
-
-    async def say_again(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while piece := await reader.read(100):
-            writer.write(piece)
-        writer.close()
-
-    server = await asyncio.start_server(say_again, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
+    server = await echo_server()
+    port = port_of(server)
     assert port in unreachable.ports_of(psutil.Process())
     async with server, asyncio.timeout(PATIENCE_S):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

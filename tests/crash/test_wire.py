@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from tests.crash.echo import echo_server, port_of
 from tests.crash.wire import Wire, wire
 from tests.patience import PATIENCE_S
 
@@ -13,14 +14,8 @@ from tests.patience import PATIENCE_S
 @pytest_asyncio.fixture
 async def echo() -> AsyncIterator[Wire]:
     """A wire to a server that says what it hears."""
-
-    async def say_again(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while piece := await reader.read(100):
-            writer.write(piece)
-        writer.close()
-
-    server = await asyncio.start_server(say_again, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
+    server = await echo_server()
+    port = port_of(server)
     async with server, wire(lambda: asyncio.open_connection("127.0.0.1", port)) as made:
         yield made
 

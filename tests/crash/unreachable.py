@@ -14,6 +14,8 @@ from contextlib import asynccontextmanager, suppress
 
 import psutil
 
+KIND = "parted from each other"  # a fault that machines can have only where `is_there`
+
 
 def is_there() -> bool:
     """Return True if the network of this machine can be parted by this account."""
