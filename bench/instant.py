@@ -61,12 +61,17 @@ class InstantChannel:
 
     limits: Limits = field(default_factory=lambda: Limits(4096, len, 0.0, 0.0, 100, calls_per_s=1e9))
     platform: str = PLATFORM
+    name: str = PLATFORM
     bot_id: str = "1"
     kept_keys: Kept = field(default_factory=Kept)
     slow_account: str = ""
     shown: int = 0
     shown_s: dict[str, float] = field(default_factory=dict)
     _has_shown: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def hears(self, server: str) -> bool:
+        """Hear everything: it has no servers."""
+        return True
 
     def routes(self) -> list[web.RouteDef]:
         """Return no routes."""

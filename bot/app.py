@@ -56,6 +56,7 @@ ChannelFactory = Callable[[Settings, Database], Sequence[Channel]]
 Foreground = Callable[["App"], Awaitable[None]]
 
 SMOLLM2 = "smollm2"  # `engine.sources.smollm2` fetches it
+SHARDS_ALONE = "discord.shards: a heed that is alone has one connection to Discord; gateways share several."
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
@@ -178,7 +179,11 @@ class App:
         def supervised(channels: Sequence[Channel]) -> ChannelSupervisor:
             return ChannelSupervisor(channels, core, core.metrics, agents)
 
-        return supervised(make()) if leases is None else LeasedChannels(make, supervised, leases.platforms)
+        if leases is not None:
+            return LeasedChannels(make, supervised, leases.platforms)
+        if self.settings.discord.shards > 1:
+            raise SettingsError(SHARDS_ALONE)
+        return supervised(make())
 
     async def _serve(self, stack: AsyncExitStack, parts: OpenedParts, foreground: Foreground | None) -> None:
         await self._tell_password(parts.core.database)

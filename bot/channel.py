@@ -129,6 +129,10 @@ class Channel(Protocol):
         """Its name: "telegram", "discord"."""
 
     @property
+    def name(self) -> str:
+        """The name of this connection: the platform's, or "discord/2" where several share it."""
+
+    @property
     def bot_id(self) -> str:
         """The bot's own account."""
 
@@ -139,6 +143,9 @@ class Channel(Protocol):
     @property
     def kept_keys(self) -> Kept:
         """Keys of updates that it reads again, however old they are."""
+
+    def hears(self, server: str) -> bool:
+        """Return True if what happens on a server of the platform comes here; "" stands for private chats."""
 
     def routes(self) -> list["web.RouteDef"]:
         """Return the HTTP routes the platform calls (webhooks); each checks its callers itself."""

@@ -189,6 +189,9 @@ class DiscordSettings(BaseModel):
 
     token: BotToken = Field(default=None, description="the bot token of the developer portal")
     api_base: HttpAddress = Field(default="https://discord.com/api/v10", description="the address of Discord's API")
+    shards: int = Field(
+        default=1, ge=1, le=4096, description="connections that share the bot's servers; more than one needs gateways"
+    )
     training_permission: str = Field(
         default="", description="where Discord's permission to train on messages is written (empty: nothing is learned)"
     )

@@ -32,6 +32,7 @@ class Place:
     platform: str
     external_id: str
     is_private: bool = True
+    server: str = field(default="", compare=False)  # on which it is, where a platform has servers
 
 
 @dataclass(frozen=True)

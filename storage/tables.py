@@ -371,6 +371,7 @@ class Inbox(SQLModel, table=True):
     update_id: str
     account: str = Field(default="", index=True)  # who sent it, as Identity.account: erasure needs it
     chat_key: str = Field(index=True)
+    server: str = Field(default="", sa_column_kwargs={"server_default": ""})  # of Discord's, where it happened on one
     payload: dict[str, Any] = _json()
     received_at: float = Field(default_factory=now_s)
     is_done: bool = Field(default=False, index=True)

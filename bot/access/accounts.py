@@ -66,7 +66,7 @@ class AccessPolicy:
         self._clock = clock
         self._accounts: OrderedDict[tuple[str, str], _Account] = OrderedDict()
         self._revision = 0  # of what storage has decided
-        self.when_paired: Callable[[Pairing], Awaitable[None]] | None = None  # tells the person that they are in
+        self.when_paired: list[Callable[[Pairing], Awaitable[None]]] = []  # each tells those that it reaches
 
     def is_admin(self, author: Author) -> bool:
         """Return true for the accounts the settings name, and on the web page where only this machine can reach it."""
@@ -104,8 +104,8 @@ class AccessPolicy:
         if found is None:
             raise NotFound(f"No one is waiting with the code {code[:16]!r}. A code is valid for an hour.", "text")
         self.drop(found.platform, found.account)
-        if self.when_paired is not None:
-            await self.when_paired(found)
+        for tell in self.when_paired:
+            await tell(found)
         return found
 
     async def allow(self, platform: str, account: str, decided_by: str) -> None:

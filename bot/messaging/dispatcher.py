@@ -70,7 +70,6 @@ class Dispatcher:
         self._channels = channels
         self._feedback = FeedbackHandler(core, outbox)
         self._work = WorkHandler(core, outbox, agents)
-        core.access.when_paired = self._let_in
 
     async def handle(self, item: Inbox, done: Done) -> None:
         """Do what an update asks for. `done` joins the transaction of its last effect, if it has one."""
@@ -346,8 +345,9 @@ class Dispatcher:
 
         await self._core.database.write(move)
 
-    async def _let_in(self, pairing: Pairing) -> None:
+    async def let_in(self, pairing: Pairing) -> None:
         """Tell a person that their code was taken."""
-        if pairing.platform in self._channels:
+        channel = self._channels.get(pairing.platform)
+        if channel is not None and channel.hears(""):
             place = Place(pairing.platform, pairing.place)
             await self._outbox.say(Post(place, LET_IN), None, f"paired-{pairing.code}-{pairing.created_at:.0f}")

@@ -13,7 +13,7 @@ import logging
 import time
 import traceback
 from bisect import insort
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import chain, repeat
 
@@ -101,9 +101,10 @@ class InboxWorker:
         metrics: Metrics,
         sleep: Sleep = asyncio.sleep,
         *,
-        platforms: Collection[str],
+        is_ours: Callable[[Inbox], bool],
     ) -> None:
-        self._platforms = platforms
+        """`is_ours`: of what waits, what this heed handles."""
+        self._is_ours = is_ours
         self._database = database
         self._handle = handle
         self._metrics = metrics
@@ -170,9 +171,8 @@ class InboxWorker:
 
     async def _load(self) -> None:
         for row in await self._database.read(inbox.waiting):
-            if row.platform not in self._platforms:
-                continue
-            self._queue_again(row)
+            if self._is_ours(row):
+                self._queue_again(row)
 
     def _queue_again(self, row: Inbox) -> None:
         """Queue what an earlier heed took: it may have begun it, and that may be what ended it."""

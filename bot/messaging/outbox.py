@@ -123,8 +123,10 @@ class OutboxSender:
         """Queue an item; one that is not fresh may be shown or erased before its turn, so it is read again then."""
         if row.state != OutboxState.WAITING or row.id in self._queued or row.platform not in self._open:
             return
-        self._queued.add(row.id)
         outbox_item = OutboxItem.of_row(row)
+        if not self._channels[row.platform].hears(outbox_item.post.place.server):
+            return  # another connection's
+        self._queued.add(row.id)
         outbox_item.is_fresh = is_fresh
         if not (is_fresh or outbox_item.is_uncertain):
             outbox_item.after = ""  # newer messages of heed's may be there by now

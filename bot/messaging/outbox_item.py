@@ -55,7 +55,7 @@ class OutboxItem:
     def of_row(cls, row: Outbox) -> "OutboxItem":
         """Return the item the outbox keeps."""
         kept = row.payload
-        place = Place(row.platform, kept["place"], kept["is_private_place"])
+        place = Place(row.platform, kept["place"], kept["is_private_place"], kept.get("server", ""))
         post = Post(
             place,
             kept["text"],
@@ -136,6 +136,7 @@ class OutboxItem:
         return {
             "place": post.place.external_id,
             "is_private_place": post.place.is_private,
+            "server": post.place.server,
             "text": post.text,
             "rows": [[[button.label, button.action] for button in row] for row in post.rows],
             "reply_to": post.reply_to,

@@ -26,6 +26,7 @@ from bot.messaging.dispatcher import Dispatcher
 from bot.messaging.inbox import InboxWorker
 from bot.messaging.outbox import OutboxSender
 from bot.monitoring.metrics import Metrics
+from storage.tables import Inbox
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +56,10 @@ class ChannelSupervisor:
         self._tasks: list[asyncio.Task[None]] = []
         self.outbox = OutboxSender(core.database, core.gateway, metrics, self._channels)
         self._retention = UpdateRetention(core.database, core.settings.keep_updates_hours * 3600)
-        dispatcher = Dispatcher(core, self.outbox, self._channels, agents)
-        self.inbox = InboxWorker(core.database, dispatcher.handle, metrics, platforms=self._channels)
+        dispatcher = self._dispatcher = Dispatcher(core, self.outbox, self._channels, agents)
+        self.inbox = InboxWorker(core.database, dispatcher.handle, metrics, is_ours=self._is_ours)
         core.lessons.when_resumed.append(self.inbox.take_up)
+        core.access.when_paired.append(dispatcher.let_in)
 
     @property
     def routes(self) -> list[web.RouteDef]:
@@ -80,6 +82,7 @@ class ChannelSupervisor:
         deadline_s = time.monotonic() + timeout_s
         with suppress(ValueError):  # it is stopped once more
             self._core.lessons.when_resumed.remove(self.inbox.take_up)
+            self._core.access.when_paired.remove(self._dispatcher.let_in)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -87,6 +90,10 @@ class ChannelSupervisor:
         await self.inbox.drain(timeout_s)
         await self.outbox.drain(max(deadline_s - time.monotonic(), LAST_POSTS_S))
         await self._each("close", lambda channel: channel.close())
+
+    def _is_ours(self, row: Inbox) -> bool:
+        channel = self._channels.get(row.platform)
+        return channel is not None and channel.hears(row.server)
 
     async def _keep(self, channel: Channel) -> None:
         """Start a channel, repeatedly until it has started or its token is refused; then see to its old rows."""

@@ -7,7 +7,10 @@ from storage.database import Database
 
 
 def switched_on(settings: Settings, database: Database) -> list[Channel]:
-    """Return a channel for each platform that has a token. Raises StartError if a token cannot be one."""
+    """Return the channels of each platform that has a token, one for each of its connections.
+
+    Raises StartError if a token cannot be one.
+    """
     made: list[Channel] = []
     menu = person.menu()
     if settings.telegram.token is not None:
@@ -16,8 +19,10 @@ def switched_on(settings: Settings, database: Database) -> list[Channel]:
         made.append(TelegramChannel(settings.telegram, menu, admins=_numbers(settings, "telegram")))
     if settings.discord.token is not None:
         from bot.platforms.discord.channel import DiscordChannel
+        from bot.platforms.discord.shard import Shard
 
-        made.append(DiscordChannel(settings.discord, menu, database))
+        shards = [Shard(number, settings.discord.shards) for number in range(settings.discord.shards)]
+        made += [DiscordChannel(settings.discord, menu, database, shard=shard) for shard in shards]
     return made
 
 

@@ -82,11 +82,11 @@ def taken(s: Session, platform: str, bot_id: str, prefix: str) -> list[Inbox]:
     return list(s.exec(select(Inbox).where(*_of(platform, bot_id, prefix)).order_by(col(Inbox.seq))))
 
 
-def newest_per_chat(s: Session, platform: str, bot_id: str, prefix: str) -> dict[str, str]:
-    """Of each chat the update id taken last among those that begin with `prefix`; nothing of who was forgotten."""
+def newest_per_chat(s: Session, platform: str, bot_id: str, prefix: str) -> list[Inbox]:
+    """Of each chat the update taken last among those whose ids begin with `prefix`; nothing of who was forgotten."""
     mine = (*_of(platform, bot_id, prefix), col(Inbox.chat_key) != "")
     newest = select(func.max(Inbox.seq)).where(*mine).group_by(col(Inbox.chat_key))
-    return {row.chat_key: row.update_id for row in s.exec(select(Inbox).where(col(Inbox.seq).in_(newest)))}
+    return list(s.exec(select(Inbox).where(col(Inbox.seq).in_(newest))))
 
 
 def oldest_waiting_s(s: Session, platform: str) -> float | None:

@@ -70,7 +70,8 @@ class FakeChannel:
     def __init__(
         self, shown: FakePlatform, *, platform: str = "telegram", limits: Limits | None = None, has_drafts: bool = False
     ) -> None:
-        self.platform = platform
+        self.platform = self.name = platform
+        self.heard = ("",)  # the servers that are heard, "" for private chats
         self.bot_id = "7"
         self.kept_keys = Kept()
         self.shown = shown
@@ -79,6 +80,10 @@ class FakeChannel:
         self.take: Take | None = None
         self.events: list[str] = []
         self.state = "ok"
+
+    def hears(self, server: str) -> bool:
+        """True for what was put into `heard`."""
+        return server in self.heard
 
     def routes(self) -> list[web.RouteDef]:
         """Return no routes."""

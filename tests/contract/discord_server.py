@@ -115,9 +115,9 @@ class DiscordServer:
         """The private chat with Ana."""
         return self.world.channels.setdefault(channel_id, Channel(channel_id, DM))
 
-    def text(self, channel_id: str = "600") -> Channel:
-        """A channel of the server."""
-        return self.world.channels.setdefault(channel_id, Channel(channel_id, TEXT))
+    def text(self, channel_id: str = "600", server: str = SERVER) -> Channel:
+        """A channel of a server."""
+        return self.world.channels.setdefault(channel_id, Channel(channel_id, TEXT, server))
 
     def thread(self, channel_id: str = "700") -> Channel:
         """A thread of the server."""
@@ -163,7 +163,7 @@ class DiscordServer:
             "emoji": {"id": None, "name": emoji}, "burst": False, "type": 0,
         }  # fmt: skip
         if channel.kind != DM:
-            data |= {"guild_id": SERVER}
+            data |= {"guild_id": channel.server}
         if on:
             data |= {"message_author_id": message["author"]["id"]}
         await self.sockets.send(f"MESSAGE_REACTION_{'ADD' if on else 'REMOVE'}", data)
@@ -216,30 +216,33 @@ class DiscordServer:
     # ---- gateway -----------------------------------------------------------------------------------------------
 
     def _ready(self, session: Session) -> tuple[Json, list[tuple[str, Json]]]:
+        servers = [server for server in self.world.servers if session.hears(server)]
         ready = {
             "v": 10, "user": BOT, "session_id": session.id, "resume_gateway_url": self._gateway, "guilds": [
-                {"id": SERVER, "unavailable": True}
+                {"id": server, "unavailable": True} for server in servers
             ], "application": {"id": APPLICATION, "flags": 1 << 19},
         }  # fmt: skip
-        channels = list(self.world.channels.values())
-        guild = {
-            "id": SERVER, "name": "Bees", "owner_id": "1", "roles": [], "emojis": [], "stickers": [], "features": [],
+        return ready, [("GUILD_CREATE", self._guild(server)) for server in servers]
+
+    def _guild(self, server: str) -> Json:
+        channels = [c.payload for c in self.world.channels.values() if c.kind == TEXT and c.server == server]
+        return {
+            "id": server, "name": "Bees", "owner_id": "1", "roles": [], "emojis": [], "stickers": [], "features": [],
             "members": [], "member_count": 3, "voice_states": [], "presences": [], "large": False,
-            "channels": [channel.payload for channel in channels if channel.kind == TEXT], "threads": [],
+            "channels": channels, "threads": [],
         }  # fmt: skip
-        return ready, [("GUILD_CREATE", guild)]
 
     @property
     def _gateway(self) -> str:
         return f"ws://127.0.0.1:{self._port}/gateway"
 
     def _event(self, channel: Channel, message: Json) -> Json:
-        return shown(message) | ({"guild_id": SERVER} if channel.kind != DM else {})
+        return shown(message) | ({"guild_id": channel.server} if channel.kind != DM else {})
 
     async def _interact(self, kind: int, channel: Channel, user: Json, data: Json, **fields: Any) -> Interaction:
         number = self.world.new_id()
         flags = {key: fields.pop(key) for key in ("is_too_late", "is_expired") if key in fields}
-        who = {"user": user} if channel.kind == DM else {"member": _member(user), "guild_id": SERVER}
+        who = {"user": user} if channel.kind == DM else {"member": _member(user), "guild_id": channel.server}
         payload: Json = {
             "id": number, "application_id": APPLICATION, "type": kind, "data": data, "channel_id": channel.id,
             "token": f"secret:{number}", "version": 1, "entitlements": [], "locale": "en-US",

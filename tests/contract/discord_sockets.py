@@ -23,9 +23,15 @@ class Session:
     """The server's memory of a client."""
 
     id: str
+    shard: tuple[int, int] = (0, 1)  # number and count, as the client said
     sequence: int = 0
     sent: list[Json] = field(default_factory=list)
     line: "Line | None" = None
+
+    def hears(self, server: str) -> bool:
+        """Whether what happens on a server comes here, by the formula of Discord's documentation; "" for private."""
+        number, count = self.shard
+        return (int(server or 0) >> 22) % count == number
 
 
 class Line:
@@ -81,9 +87,10 @@ class Sockets:
         return socket
 
     async def send(self, event: str, data: Any) -> None:
-        """An event for every session; those without a socket get it when they resume."""
+        """An event for every session that hears its server; those without a socket get it when they resume."""
         for session in list(self.sessions.values()):
-            await self._dispatch(session, event, data)
+            if not isinstance(data, dict) or session.hears(data.get("guild_id") or ""):
+                await self._dispatch(session, event, data)
 
     async def send_raw(self, text: str) -> None:
         """Anything at all, to every socket."""
@@ -134,7 +141,8 @@ class Sockets:
         if data["intents"] & MESSAGE_CONTENT and not self.has_message_content:
             await line.socket.close(code=4014, message=b"Disallowed intent(s).")
             return None
-        session = Session(f"session-{next(self._ids)}", line=line)
+        number, of = data.get("shard", (0, 1))
+        session = Session(f"session-{next(self._ids)}", (number, of), line=line)
         self.sessions[session.id] = session
         ready, events = self.on_ready(session)
         await self._dispatch(session, "READY", ready)

@@ -20,6 +20,7 @@ ANA: Json = {"id": "111", "username": "ana", "global_name": "Ana", "discriminato
 BEN: Json = {"id": "222", "username": "ben", "global_name": "Ben", "discriminator": "0", "avatar": None}
 APPLICATION = "100000000000000001"
 SERVER = "900"
+OTHER_SERVER = str(1 << 22)  # the second of two connections hears it
 DM, TEXT, THREAD = 1, 0, 11
 
 UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION = 10003, 10008, 10015, 10062
@@ -41,6 +42,7 @@ class Channel:
 
     id: str
     kind: int
+    server: str = SERVER  # unless it is private
     messages: dict[str, Json] = field(default_factory=dict)
     nonces: dict[str, str] = field(default_factory=dict)  # nonce -> message id
     refusal: Refusal | None = None  # what everything here is answered with
@@ -52,7 +54,7 @@ class Channel:
         if self.kind == DM:
             return data | {"recipients": [ANA]}
         return data | {
-            "guild_id": SERVER, "name": f"c{self.id}", "position": 0, "permission_overwrites": [], "nsfw": False,
+            "guild_id": self.server, "name": f"c{self.id}", "position": 0, "permission_overwrites": [], "nsfw": False,
             "parent_id": None, "topic": None,
         }  # fmt: skip
 
@@ -87,6 +89,11 @@ class World:
         """A snowflake: ids made later are greater."""
         made_ms = int((time.time() - age_s) * 1000) - EPOCH_MS
         return str((made_ms << 22) + next(self._serial) % (1 << 22))
+
+    @property
+    def servers(self) -> list[str]:
+        """The servers that the bot is on."""
+        return list(dict.fromkeys([SERVER, *(c.server for c in self.channels.values() if c.kind != DM)]))
 
     def channel(self, channel_id: str) -> Channel:
         """A channel. Raises Refusal."""

@@ -15,7 +15,6 @@ from bot.platforms.discord.chat_queues import ChatQueues
 from bot.platforms.discord.events import (
     CREATED,
     MALFORMED,
-    SEEN,
     UPDATED,
     Json,
     emoji_key,
@@ -23,10 +22,11 @@ from bot.platforms.discord.events import (
     mark_of,
     message_row,
     reaction_row,
-    row,
+    seen_row,
 )
 from bot.platforms.discord.rest import DiscordRest
 from bot.platforms.discord.seen import SeenUpdates, Watermarks, Who, next_number, still_on
+from bot.platforms.discord.shard import Shard
 from storage.tables import Inbox
 
 DISCORD_EPOCH_MS = 1_420_070_400_000
@@ -48,13 +48,15 @@ class DiscordBackfill:
         rest: DiscordRest,
         taken: SeenUpdates,
         commit: Commit,
-        is_server: Callable[[str], bool],
+        server: Callable[[str], str],
+        shard: Shard,
         clock: Callable[[], float],
     ) -> None:
         self._rest = rest
         self._taken = taken
         self._commit = commit
-        self._is_server = is_server
+        self._server = server
+        self._shard = shard
         self._clock = clock
         self._bot_id = ""
         self._watermarks: asyncio.Task[Watermarks] | None = None
@@ -68,17 +70,25 @@ class DiscordBackfill:
         self._watermarks = asyncio.create_task(self._taken.watermarks(bot_id), name="discord watermarks")
 
     async def sweep(self, chat_queues: ChatQueues, servers: dict[str, int], missed: Iterable[str] = ()) -> None:
-        """Look through every chat heed knows, those in `missed`, and those in `servers` with a newer last message."""
+        """Look through every chat heed knows, those in `missed`, and those in `servers` with a newer last message.
+
+        Of several connections each looks through its own chats, and the first through those it cannot tell.
+        """
         if self._watermarks is None:
             return
         watermarks = await self._watermarks
         news = [chat for chat, last in servers.items() if last > watermarks.known(chat)]
-        chats = list(dict.fromkeys([*news, *missed, *watermarks.by_chat, *watermarks.places]))
+        known = [chat for chat in (*watermarks.by_chat, *watermarks.places) if self._is_ours(chat, watermarks)]
+        chats = list(dict.fromkeys([*news, *missed, *known]))
         for start in range(0, len(chats), AT_ONCE):
             begun = [chat_queues.submit(chat, partial(self.catch_up, chat)) for chat in chats[start : start + AT_ONCE]]
             looks = [look for look in begun if look is not None]
             if looks:
                 await asyncio.wait(looks)
+
+    def _is_ours(self, chat: str, watermarks: Watermarks) -> bool:
+        """Return True for a chat whose server, as far as it is known, is heard here."""
+        return self._shard.hears(self._server(chat) or watermarks.servers.get(chat, ""))
 
     async def knows(self, chat: str) -> bool:
         """Return True if heed had a conversation here before this session, so that there may be something to catch up
@@ -112,9 +122,13 @@ class DiscordBackfill:
         oldest = snowflake(self._clock() - OLDEST_S)
         if not watermarks.newest:
             return
-        messages = [message async for message in self._history(chat, max(after, oldest))]
+        server = self._server(chat) or watermarks.servers.get(chat, "")
+        where = {"guild_id": server} if server else {}  # as in live ones
+        messages = [message | where async for message in self._history(chat, max(after, oldest))]
         recent = [message for message in reversed(messages) if int(message["id"]) > oldest]
-        is_private = await self._is_private(chat) if recent else False
+        is_private = not server and bool(recent) and await self._is_private(chat)
+        if not (server or is_private or self._shard.is_alone):
+            return  # on a server, of which only the one that hears it knows
         for message in recent:
             try:
                 await self._one(message, is_private, watermarks, is_new=int(message["id"]) > after)
@@ -142,8 +156,6 @@ class DiscordBackfill:
             before = {"before": page[-1]["id"]}
 
     async def _is_private(self, chat: str) -> bool:
-        if self._is_server(chat):
-            return False
         channel = await self._rest.call("GET", "/channels/{channel_id}", {"channel_id": chat})
         return bool(channel["type"] == PRIVATE_CHANNEL)
 
@@ -154,7 +166,7 @@ class DiscordBackfill:
         if edited is None:
             return
         if is_first:  # what was taken is the edited text already
-            edited = row(self._bot_id, edited.update_id, edited.chat_key, edited.account, {"type": SEEN, "data": {}})
+            edited = seen_row(self._bot_id, edited.update_id, edited.chat_key, edited.account, edited.server)
         await self._commit(edited)
 
     async def _reactions(self, message: Json, is_private: bool, watermarks: Watermarks) -> None:
@@ -163,7 +175,8 @@ class DiscordBackfill:
             return
         there = {who: found async for who, found in self._people(message, emojis)}
         states = await self._taken.reactions(self._bot_id, str(message["id"]))
-        base = {"message_id": message["id"], "channel_id": message["channel_id"], "is_private": is_private}
+        where: Json = {name: message[name] for name in ("channel_id", "guild_id") if name in message}
+        base = where | {"message_id": message["id"], "is_private": is_private}
         for who, (emoji, user) in there.items():
             number = next_number(states.get(who), "add")
             if number is not None:

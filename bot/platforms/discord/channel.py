@@ -27,11 +27,12 @@ from bot.platforms.discord.messages import LIMITS, DiscordMessages
 from bot.platforms.discord.reader import read
 from bot.platforms.discord.resume import ResumePoint
 from bot.platforms.discord.seen import KEPT, SeenUpdates
+from bot.platforms.discord.shard import Shard
 from storage.database import Database
 
 
 class DiscordChannel:
-    """One bot on Discord."""
+    """One connection of a bot on Discord."""
 
     platform = PLATFORM
     limits = LIMITS
@@ -43,19 +44,30 @@ class DiscordChannel:
         commands: Sequence[CommandMenu],
         database: Database,
         *,
+        shard: Shard | None = None,
         pace: Pace | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         pace = pace or Pace()
+        self._shard = shard or Shard()
         self._token = settings.token.get_secret_value() if settings.token else ""
         self._api_base = settings.api_base.rstrip("/")
-        resume_point = ResumePoint(database)
-        self._intake = DiscordIntake(SeenUpdates(database), resume_point, pace, clock)
-        self._gateway = DiscordGateway(self._token, self._hear, self._intake.prepare, resume_point, pace)
+        resume_point = ResumePoint(database, self._shard)
+        self._intake = DiscordIntake(SeenUpdates(database, self._shard), resume_point, self._shard, pace, clock)
+        self._gateway = DiscordGateway(self._token, self._hear, self._intake.prepare, resume_point, self._shard, pace)
         self._messages = DiscordMessages(self._gateway.rest)
         self._interactions = DiscordInteractions(self._gateway.rest, self._messages, commands, pace.first_answer_s)
         self._sync = CommandSync(self._gateway.rest, commands)
         self._intake.attach(self._gateway, self._interactions)
+
+    @property
+    def name(self) -> str:
+        """The name of this connection, which may be one of several."""
+        return self._shard.name
+
+    def hears(self, server: str) -> bool:
+        """Return True for a server whose events come here; "" stands for private chats."""
+        return self._shard.hears(server)
 
     @property
     def bot_id(self) -> str:
@@ -129,7 +141,7 @@ class DiscordChannel:
         return self._gateway.health()
 
     def _hear(self, event: str, data: Json) -> None:
-        if event in LIVE and self._gateway.client is not None:
+        if event in LIVE and self._shard.is_first and self._gateway.client is not None:
             self._sync.begin(str(self._gateway.client.application_id))
         self._intake.hear(event, data)
 

@@ -13,8 +13,10 @@ from discord.state import ConnectionState
 
 from bot.platforms.discord.events import Json
 from bot.platforms.discord.rest import LONGEST_WAIT_S
+from bot.platforms.discord.shard import Shard
 
 MAX_MESSAGES = 100  # cached by discord.py; heed has its own store
+TURNS = 8  # of connections that begin together: Discord takes one at a time, and closes one that waits for long
 NEEDED = frozenset({"READY"})  # without it there is no session, so what fails here fails the connection
 
 Listener = Callable[[str, Json], None]
@@ -25,12 +27,14 @@ logger = logging.getLogger(__name__)
 class RawEventClient(discord.Client):
     """One bot's client. `listener` gets every raw event and must not block."""
 
-    def __init__(self, listener: Listener, *, guild_wait_s: float, identify_pause_s: float) -> None:
+    def __init__(self, listener: Listener, shard: Shard, *, guild_wait_s: float, identify_pause_s: float) -> None:
         self._listener = listener
         self._identify_pause_s = identify_pause_s
         self.num_malformed = 0
         _mute()
         super().__init__(
+            shard_id=shard.number,
+            shard_count=shard.count,
             intents=intents(),
             max_messages=MAX_MESSAGES,
             member_cache_flags=discord.MemberCacheFlags.none(),
@@ -65,9 +69,9 @@ class RawEventClient(discord.Client):
         logger.warning("a %s from Discord could not be read: %s", event, type(error).__name__)
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        """Wait before a new session replaces one, as Discord asks."""
-        if not initial:
-            await asyncio.sleep(self._identify_pause_s)
+        """Wait before a new session replaces one, as Discord asks, and for the turn of this one among several."""
+        turn = (shard_id or 0) % TURNS + (not initial)
+        await asyncio.sleep(turn * self._identify_pause_s)
 
     async def close(self) -> None:
         """Close the connection; discord.py would go on waiting for servers."""

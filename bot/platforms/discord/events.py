@@ -38,22 +38,23 @@ def message_row(event: str, message: Json, bot_id: str, *, is_private: bool | No
         "id": str(message["id"]),
         "channel_id": str(message["channel_id"]),
         "is_private": private,
+        "server": server_of(message),
         "author": _person(author),
         "text": _spoken(str(message["content"]), bot_id),
         "reply_to": _reply_to(message),
     }
     update_id = f"m:{data['id']}" if event == CREATED else f"e:{data['id']}:{stamp}"
-    return row(bot_id, update_id, data["channel_id"], data["author"]["id"], {"type": event, "data": data})
+    return row(bot_id, update_id, data["author"]["id"], {"type": event, "data": data})
 
 
 def interaction_row(interaction: Json, bot_id: str, token: str) -> Inbox:
     """Return the inbox row of a slash command, a pressed button or a sent form. Raises if it is malformed."""
     kind, said = interaction["type"], interaction["data"]
-    channel = str(interaction["channel_id"])
     data: Json = {
         "id": str(interaction["id"]),
-        "channel_id": channel,
+        "channel_id": str(interaction["channel_id"]),
         "is_private": interaction.get("guild_id") is None,
+        "server": server_of(interaction),
         "author": person_of(interaction),
         "message_id": str((interaction.get("message") or interaction)["id"]),
         "token": token,
@@ -64,30 +65,43 @@ def interaction_row(interaction: Json, bot_id: str, token: str) -> Inbox:
         data |= {"kind": "press", "action": str(said["custom_id"])}
     else:
         data |= {"kind": "form", "action": str(said["custom_id"]), "text": _filled(said)}
-    payload = {"type": INTERACTION, "data": data}
-    return row(bot_id, f"i:{data['id']}", channel, data["author"]["id"], payload)
+    return row(bot_id, f"i:{data['id']}", data["author"]["id"], {"type": INTERACTION, "data": data})
 
 
 def reaction_row(change: Literal["add", "remove"], reaction: Json, bot_id: str, number: int) -> Inbox:
     """Return the inbox row of an emoji put on a message or taken off it, for the `number`th time."""
-    message, user, channel = str(reaction["message_id"]), str(reaction["user_id"]), str(reaction["channel_id"])
+    message, user = str(reaction["message_id"]), str(reaction["user_id"])
     person = (reaction.get("member") or {}).get("user") or {"id": user}
     data: Json = {
         "message_id": message,
-        "channel_id": channel,
+        "channel_id": str(reaction["channel_id"]),
         "is_private": bool(reaction["is_private"] if "is_private" in reaction else reaction.get("guild_id") is None),
+        "server": server_of(reaction),
         "author": _person(person),
         "emoji": shown_emoji(reaction["emoji"]),
     }
     update_id = f"r:{change}:{message}:{mark_of(message, user)}:{emoji_key(reaction['emoji'])}:{number}"
-    return row(bot_id, update_id, channel, user, {"type": REACTED[change], "data": data})
+    return row(bot_id, update_id, user, {"type": REACTED[change], "data": data})
 
 
-def row(bot_id: str, update_id: str, channel: str, account: str, payload: Json) -> Inbox:
-    """Return an inbox row of this platform."""
+def row(bot_id: str, update_id: str, account: str, payload: Json) -> Inbox:
+    """Return an inbox row of this platform; its chat and server are those of the payload."""
+    data = payload["data"]
     return Inbox(
-        platform=PLATFORM, bot_id=bot_id, update_id=update_id, chat_key=channel, account=account, payload=payload
-    )
+        platform=PLATFORM, bot_id=bot_id, update_id=update_id, chat_key=data["channel_id"], server=data["server"],
+        account=account, payload=payload,
+    )  # fmt: skip
+
+
+def seen_row(bot_id: str, update_id: str, chat: str, account: str = "", server: str = "") -> Inbox:
+    """Return an inbox row that says only that an update is accounted for."""
+    payload = {"type": SEEN, "data": {"channel_id": chat, "server": server}}
+    return row(bot_id, update_id, account, payload)
+
+
+def server_of(event: Json) -> str:
+    """Return the server on which something happened, empty in private."""
+    return str(event.get("guild_id") or "")
 
 
 def mark_of(message_id: str, account: str) -> str:

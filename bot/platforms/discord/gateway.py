@@ -23,6 +23,7 @@ from bot.errors import StartError
 from bot.platforms.discord.client import Listener, RawEventClient
 from bot.platforms.discord.rest import DiscordRest
 from bot.platforms.discord.resume import Position, ResumePoint
+from bot.platforms.discord.shard import Shard
 
 REFUSED = (
     "Discord refuses the token. Make a new one in the developer portal (your application, Bot, Reset Token) "
@@ -34,8 +35,8 @@ NO_CONTENT = (
 )
 FATAL = {
     4004: REFUSED,
-    4010: "Discord does not take this connection (invalid shard).",
-    4011: "This bot is on so many servers that Discord wants several connections (sharding), which heed does not have.",
+    4010: "Discord does not take this connection (invalid shard). Check discord.shards.",
+    4011: "This bot is on so many servers that Discord wants several (sharding): set discord.shards.",
     4012: "Discord no longer speaks this version of its protocol. Update heed.",
     4013: "Discord does not know one of the intents heed asks for. Update heed.",
     4014: NO_CONTENT,
@@ -76,6 +77,7 @@ class DiscordGateway:
         listener: Listener,
         prepare: Callable[[str], Awaitable[None]],
         resume_point: ResumePoint,
+        shard: Shard,
         pace: Pace,
     ) -> None:
         self.reconnects = 0
@@ -86,6 +88,7 @@ class DiscordGateway:
         self._listener = listener
         self._prepare = prepare
         self._resume_point = resume_point
+        self._shard = shard
         self._pace = pace
         self._position = Position()
         self._failures = 0
@@ -185,6 +188,7 @@ class DiscordGateway:
                 client,
                 initial=self.reconnects == 0,
                 gateway=url,
+                shard_id=self._shard.number,
                 session=last.session_id or None,
                 sequence=last.sequence or None,
                 resume=last.can_resume,
@@ -200,7 +204,7 @@ class DiscordGateway:
 
     async def _log_in(self) -> RawEventClient:
         pace = self._pace
-        client = RawEventClient(self._hear, guild_wait_s=pace.guilds_s, identify_pause_s=pace.identify_s)
+        client = RawEventClient(self._hear, self._shard, guild_wait_s=pace.guilds_s, identify_pause_s=pace.identify_s)
         async with contextlib.AsyncExitStack() as undo:
             undo.push_async_callback(client.http.close)
             try:

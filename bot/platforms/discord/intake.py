@@ -18,7 +18,6 @@ from bot.platforms.discord.events import (
     CREATED,
     MALFORMED,
     REACTED,
-    SEEN,
     UPDATED,
     Json,
     emoji_key,
@@ -27,12 +26,13 @@ from bot.platforms.discord.events import (
     mark_of,
     message_row,
     reaction_row,
-    row,
+    seen_row,
 )
 from bot.platforms.discord.gateway import DiscordGateway, Pace
 from bot.platforms.discord.interactions import DiscordInteractions
 from bot.platforms.discord.resume import ResumePoint
 from bot.platforms.discord.seen import STARTED, Change, SeenUpdates, next_number, still_on
+from bot.platforms.discord.shard import Shard
 from storage.errors import StorageError
 from storage.tables import Inbox
 
@@ -45,10 +45,13 @@ logger = logging.getLogger(__name__)
 
 
 class DiscordIntake:
-    """The way in of one bot."""
+    """The way in of one connection of a bot."""
 
-    def __init__(self, taken: SeenUpdates, resume_point: ResumePoint, pace: Pace, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, taken: SeenUpdates, resume_point: ResumePoint, shard: Shard, pace: Pace, clock: Callable[[], float]
+    ) -> None:
         self._taken = taken
+        self._shard = shard
         self._resume_point = resume_point
         self._pace = pace
         self._clock = clock
@@ -63,7 +66,7 @@ class DiscordIntake:
         """Set the source of events and the target of first answers."""
         self._gateway = gateway
         self._interactions = interactions
-        self._backfill = DiscordBackfill(gateway.rest, self._taken, self.commit, self._is_server, self._clock)
+        self._backfill = DiscordBackfill(gateway.rest, self._taken, self.commit, self._server, self._shard, self._clock)
 
     @property
     def is_idle(self) -> bool:
@@ -91,7 +94,7 @@ class DiscordIntake:
         watermarks = await self._taken.watermarks(bot_id)
         if not watermarks.newest:
             now = snowflake(self._clock())
-            await self.commit(row(bot_id, f"{STARTED}{now}", f"{STARTED}{bot_id}", "", {"type": SEEN, "data": {}}))
+            await self.commit(seen_row(bot_id, f"{STARTED}{now}", f"{STARTED}{bot_id}"))
 
     def hear(self, event: str, data: Json) -> None:
         """Take one raw event of the gateway. Raises if it is malformed."""
@@ -212,10 +215,12 @@ class DiscordIntake:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _is_server(self, chat: str) -> bool:
+    def _server(self, chat: str) -> str:
+        """Return the server that a chat is on, empty for a private one and for one that this connection has not."""
         client = self._gateway.client
         channel = client.get_channel(int(chat)) if client is not None and chat.isdigit() else None
-        return getattr(channel, "guild", None) is not None
+        guild = getattr(channel, "guild", None)
+        return "" if guild is None else str(guild.id)
 
     def _servers(self) -> dict[str, int]:
         client = self._gateway.client

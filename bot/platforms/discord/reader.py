@@ -70,4 +70,4 @@ def _author(data: Json) -> Author:
 
 
 def _place(data: Json) -> Place:
-    return Place(PLATFORM, str(data["channel_id"]), bool(data["is_private"]))
+    return Place(PLATFORM, str(data["channel_id"]), bool(data["is_private"]), str(data.get("server", "")))

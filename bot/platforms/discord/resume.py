@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
+from bot.platforms.discord.shard import Shard
 from storage import settings
 from storage.database import Database
 from storage.errors import StorageError
@@ -36,10 +37,11 @@ class Position:
 
 
 class ResumePoint:
-    """The position of one bot, moved on as what was heard is committed."""
+    """The position of one connection, moved on as what was heard is committed."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, shard: Shard) -> None:
         self._database = database
+        self._suffix = "" if shard.is_alone else f":{shard.number}/{shard.count}"
         self._key = ""
         self._heard = Position()
         self._open: dict[tuple[str, int], None] = {}  # (session, number) of what is not committed yet, oldest first
@@ -48,7 +50,7 @@ class ResumePoint:
 
     async def recall(self, bot_id: str) -> Position:
         """Return the position at which an earlier heed of this bot ended."""
-        self._key = f"{KEY}{bot_id}"
+        self._key = f"{KEY}{bot_id}{self._suffix}"
         found: dict[str, Any] | None = await self._database.read(lambda s: settings.get(s, self._key))
         self._kept = Position(**found) if found else Position()
         return self._kept

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.platforms.discord.events import PLATFORM
+from bot.platforms.discord.shard import Shard
 from storage.conversations import chats, inbox
 from storage.conversations.inbox import Kept
 from storage.database import Database
@@ -38,6 +39,7 @@ class Watermarks:
     """How far heed got before this connection; ids grow with time over all of Discord."""
 
     by_chat: dict[str, int] = field(default_factory=dict)
+    servers: dict[str, str] = field(default_factory=dict)  # of chats on one, also of those that others hear
     newest: int = 0  # 0: heed never listened
     reacted: frozenset[str] = frozenset()  # messages with a reaction that was taken
     places: tuple[str, ...] = ()
@@ -49,10 +51,11 @@ class Watermarks:
 
 
 class SeenUpdates:
-    """The keys of one bot."""
+    """The keys of one bot, as far as one of its connections hears them."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, shard: Shard) -> None:
         self._database = database
+        self._shard = shard
 
     async def watermarks(self, bot_id: str) -> Watermarks:
         """How far heed got."""
@@ -64,11 +67,12 @@ class SeenUpdates:
                 chats.places(s, PLATFORM, MAX_PLACES),
             )
         )
-        by_chat = {chat: _snowflake(key) for chat, key in taken.items()}
+        by_chat = {row.chat_key: _snowflake(row.update_id) for row in taken if self._shard.hears(row.server)}
+        servers = {row.chat_key: row.server for row in taken if row.server}
         began = [_snowflake(key) for key in starts]
         newest = max([*by_chat.values(), *began], default=0)
         reacted = frozenset(key.split(":")[2] for key in reactions)
-        return Watermarks(by_chat, newest, reacted, tuple(places), min(began, default=0))
+        return Watermarks(by_chat, servers, newest, reacted, tuple(places), min(began, default=0))
 
     async def reactions(self, bot_id: str, message_id: str) -> dict[Who, State]:
         """Return the state of each person's emoji on a message."""

@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 class TelegramChannel:
     """One Telegram bot. `admins` are account numbers; they get the admins' menu."""
 
-    platform = PLATFORM
+    platform = name = PLATFORM
     limits = LIMITS
     kept_keys = Kept()  # an update's number says nothing later
 
@@ -123,6 +123,10 @@ class TelegramChannel:
     async def close(self) -> None:
         """Close what posting needs."""
         await self._client.close()
+
+    def hears(self, server: str) -> bool:
+        """Everything comes here: Telegram has no servers, and one connection."""
+        return True
 
     def routes(self) -> list[web.RouteDef]:
         """Return what heed's HTTP server has to serve for this channel: the webhook, if one is set."""

@@ -157,7 +157,7 @@ async def test_pairing_lets_a_stranger_in(start: StartAccess) -> None:
     async def tell(pairing: Pairing) -> None:
         told.append(pairing)
 
-    access.when_paired = tell
+    access.when_paired.append(tell)
     code = code_in((await access.authorise(EVE, HOME, "message")).notice)
     assert len(code) == 8
     assert set(code) <= set(ALPHABET)

@@ -45,6 +45,7 @@ class Counter:
         self.dispatcher = Dispatcher(
             heed.core, heed.outbox, {heed.channel.platform: heed.channel}, AgentService(heed.core)
         )
+        heed.core.access.when_paired.append(self.dispatcher.let_in)
         self.num_updates = 0
         self.num_messages = 0
 

@@ -66,7 +66,7 @@ async def no_wait(_: float) -> None:
 @asynccontextmanager
 async def running(database: Database, handle: Handle) -> AsyncIterator[InboxWorker]:
     """An inbox worker at work."""
-    worker = InboxWorker(database, handle, Metrics(), no_wait, platforms=["telegram"])
+    worker = InboxWorker(database, handle, Metrics(), no_wait, is_ours=lambda row: row.platform == "telegram")
     worker.open("telegram")
     task = asyncio.create_task(worker.run())
     try:
@@ -113,7 +113,7 @@ async def test_chats_go_side_by_side_and_each_in_order(database: Database) -> No
 
 async def test_what_waited_is_taken_up_by_the_next_heed(database: Database, handler: Handler) -> None:
     """Updates that were taken and not handled are handled after a restart, in order."""
-    idle = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    idle = InboxWorker(database, handler, Metrics(), no_wait, is_ours=lambda row: row.platform == "telegram")
     for number in range(4):
         await idle.take(rows.inbox(str(number)))
     async with running(database, handler) as worker:
@@ -165,7 +165,7 @@ async def test_an_update_that_always_fails_is_set_aside(
 
 async def test_an_update_that_ends_heed_is_set_aside(database: Database, handler: Handler) -> None:
     """An update that was being handled each time heed ended is set aside one day; its chat goes on."""
-    idle = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    idle = InboxWorker(database, handler, Metrics(), no_wait, is_ours=lambda row: row.platform == "telegram")
     await idle.take(rows.inbox("1"))
     await idle.take(rows.inbox("2"))
     handler.gate.clear()
@@ -186,9 +186,9 @@ async def test_what_is_brought_again_may_have_been_begun(database: Database) -> 
     async def handle(row: Inbox, done: Done) -> None:
         seen.append(row.attempts)
 
-    before = InboxWorker(database, handle, Metrics(), no_wait, platforms=["telegram"])
+    before = InboxWorker(database, handle, Metrics(), no_wait, is_ours=lambda row: row.platform == "telegram")
     await before.take(rows.inbox("1"))
-    after = InboxWorker(database, handle, Metrics(), no_wait, platforms=["telegram"])
+    after = InboxWorker(database, handle, Metrics(), no_wait, is_ours=lambda row: row.platform == "telegram")
     assert not await after.take(rows.inbox("1"))
     after.open("telegram")
     running = asyncio.create_task(after.run())
@@ -200,7 +200,7 @@ async def test_what_is_brought_again_may_have_been_begun(database: Database) -> 
 
 async def test_who_was_there_when_heed_ended_is_not_blamed(database: Database, handler: Handler) -> None:
     """After some deaths what may be the reason is handled alone: what was handled beside it is done in the end."""
-    idle = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    idle = InboxWorker(database, handler, Metrics(), no_wait, is_ours=lambda row: row.platform == "telegram")
     for name in ("1", "2", "3"):
         await idle.take(rows.inbox(name, chat_key=name))
     handler.gate.clear()
@@ -255,7 +255,7 @@ async def test_too_much_is_not_taken(database: Database, handler: Handler, monke
 async def test_draining_lets_a_handler_end_and_begins_no_other(database: Database, handler: Handler) -> None:
     """What runs ends, what waits is still there for the next heed."""
     handler.gate.clear()
-    worker = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram"])
+    worker = InboxWorker(database, handler, Metrics(), no_wait, is_ours=lambda row: row.platform == "telegram")
     worker.open("telegram")
     task = asyncio.create_task(worker.run())
     for number in range(3):
@@ -294,7 +294,7 @@ async def test_one_that_cannot_be_kept_among_many_fails_alone(database: Database
 
 async def test_nothing_is_handled_before_its_platform_has_started(database: Database, handler: Handler) -> None:
     """Neither what waited nor what comes; then all of it, in order. Ending before that takes no time."""
-    worker = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram", "discord"])
+    worker = InboxWorker(database, handler, Metrics(), no_wait, is_ours=lambda _: True)
     await worker.take(rows.inbox("1"))
     task = asyncio.create_task(worker.run())
     worker.open("discord")
@@ -309,7 +309,7 @@ async def test_nothing_is_handled_before_its_platform_has_started(database: Data
 
 async def test_what_waits_of_a_platform_that_is_off_goes_on_waiting(database: Database, handler: Handler) -> None:
     """Without its token for one start nothing is lost, and nothing is handled without its channel."""
-    idle = InboxWorker(database, handler, Metrics(), no_wait, platforms=["telegram", "discord"])
+    idle = InboxWorker(database, handler, Metrics(), no_wait, is_ours=lambda _: True)
     await idle.take(rows.inbox("1", platform="discord"))
     await idle.take(rows.inbox("2"))
     async with running(database, handler):

@@ -156,3 +156,13 @@ async def test_a_platform_that_calls_the_wrong_gateway_is_told_to_call_again(beg
         async with TestClient(TestServer(app)) as client, client.post("/telegram/hook") as response:
             found[name] = (response.status, response.headers.get("Retry-After"), await response.text())
     assert found == {"one": (200, None, "taken"), "two": (503, "1", "")}
+
+
+async def test_who_is_let_in_is_told_by_every_platform_of_a_gateway(begin: Begin) -> None:
+    """A gateway has a dispatcher for each connection; those of connections that it lost are not asked any more."""
+    one = begin("one")
+    await until(lambda: one.hears)
+    tells = one.core.access.when_paired
+    assert len(tells) == 1
+    await one.channels.stop(5)
+    assert tells == []

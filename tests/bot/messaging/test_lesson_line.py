@@ -34,7 +34,7 @@ class Chat:
         self.dispatcher = Dispatcher(
             heed.core, heed.outbox, {heed.channel.platform: heed.channel}, AgentService(heed.core)
         )
-        self.worker = InboxWorker(heed.database, self.dispatcher.handle, heed.metrics, platforms=["telegram"])
+        self.worker = InboxWorker(heed.database, self.dispatcher.handle, heed.metrics, is_ours=lambda _: True)
         self.worker.open("telegram")
         self.num_updates = 0
 

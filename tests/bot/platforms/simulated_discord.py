@@ -24,7 +24,7 @@ class SimulatedGateway(DiscordGateway):
 
     async def start(self) -> None:
         """Log in and become ready."""
-        self.client = RawEventClient(self._hear, guild_wait_s=0.0, identify_pause_s=0.0)
+        self.client = RawEventClient(self._hear, self._shard, guild_wait_s=0.0, identify_pause_s=0.0)
         self.client.setup_hook = self._logged_in  # type: ignore[method-assign]
         self.env = Env(self.client)
         self.bot_id = str(self.env.backend.bot_user.id)

@@ -4,6 +4,7 @@ import discord
 import pytest
 
 from bot.platforms.discord.client import RawEventClient, intents
+from bot.platforms.discord.shard import Shard
 
 
 def test_only_what_heed_needs_is_asked_for() -> None:
@@ -20,7 +21,7 @@ def test_only_what_heed_needs_is_asked_for() -> None:
 
 async def test_caches_are_small_and_nobody_is_pinged() -> None:
     """A long-running bot keeps no members and few messages, and its default is to mention nobody."""
-    client = RawEventClient(lambda *_: None, guild_wait_s=0.0, identify_pause_s=0.0)
+    client = RawEventClient(lambda *_: None, Shard(), guild_wait_s=0.0, identify_pause_s=0.0)
     state = client._connection
     assert (state.max_messages, state._chunk_guilds) == (100, False)
     assert state.member_cache_flags == discord.MemberCacheFlags.none()
@@ -34,7 +35,7 @@ async def test_a_listener_that_fails_is_counted_and_the_event_still_parsed() -> 
     def listen(event: str, data: object) -> None:
         raise ValueError(event)
 
-    client = RawEventClient(listen, guild_wait_s=0.0, identify_pause_s=0.0)
+    client = RawEventClient(listen, Shard(), guild_wait_s=0.0, identify_pause_s=0.0)
     client._connection.parsers["RESUMED"]({})
     assert client.num_malformed == 1
     with pytest.raises(ValueError, match="READY"):

@@ -8,6 +8,7 @@ import pytest
 from bot.channel import Button, Post
 from bot.events import Place
 from bot.platforms.discord.resume import Position, ResumePoint
+from bot.platforms.discord.shard import Shard
 from storage.database import Database
 from tests.bot.platforms.discord_bench import Bench
 
@@ -64,7 +65,7 @@ async def test_a_session_that_discord_dropped_begins_anew(table: Bench) -> None:
 
 async def test_what_is_not_committed_is_not_passed(database: Database) -> None:
     """The position stays before the oldest work that is open, and before work that was given up."""
-    resume_point, works = ResumePoint(database), [asyncio.get_running_loop().create_future() for _ in range(3)]
+    resume_point, works = ResumePoint(database, Shard()), [asyncio.get_running_loop().create_future() for _ in range(3)]
     await resume_point.recall("bot")
     for sequence, work in enumerate(works, 10):
         resume_point.hear(at(sequence))
@@ -74,22 +75,22 @@ async def test_what_is_not_committed_is_not_passed(database: Database) -> None:
         works[done].set_result(None)
         await asyncio.sleep(0)
         await resume_point.close()
-        assert await ResumePoint(database).recall("bot") == at(expected)
+        assert await ResumePoint(database, Shard()).recall("bot") == at(expected)
     works[2].cancel()
     await asyncio.sleep(0)
     await resume_point.close()
-    assert await ResumePoint(database).recall("bot") == at(11)
+    assert await ResumePoint(database, Shard()).recall("bot") == at(11)
     await database.close()
 
 
 async def test_work_of_an_earlier_session_holds_nothing_back(database: Database) -> None:
     """Numbers begin anew with a session."""
-    resume_point, work = ResumePoint(database), asyncio.get_running_loop().create_future()
+    resume_point, work = ResumePoint(database, Shard()), asyncio.get_running_loop().create_future()
     await resume_point.recall("bot")
     resume_point.hear(at(5))
     resume_point.hold(work)
     resume_point.hear(at(7, "two"))
     await resume_point.close()
-    assert await ResumePoint(database).recall("bot") == at(7, "two")
-    assert not (await ResumePoint(database).recall("another bot")).can_resume
+    assert await ResumePoint(database, Shard()).recall("bot") == at(7, "two")
+    assert not (await ResumePoint(database, Shard()).recall("another bot")).can_resume
     await database.close()

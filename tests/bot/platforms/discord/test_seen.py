@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from bot.platforms.discord.channel import DiscordChannel
 from bot.platforms.discord.seen import Change, SeenUpdates, State, next_number, reaction_states, still_on
+from bot.platforms.discord.shard import Shard
 from storage.conversations import inbox
 from storage.database import Database
 from storage.tables import Inbox
@@ -48,7 +49,7 @@ def test_what_is_on_can_be_taken_off_but_by_whom_nobody_knows_any_more() -> None
 async def test_marks_tell_how_far_each_chat_is(tmp_path: Path) -> None:
     """The newest message of each chat counts; starts count where nothing was heard; other bots do not."""
     database = Database.open(tmp_path)
-    taken = SeenUpdates(database)
+    taken = SeenUpdates(database, Shard())
     assert (await taken.watermarks("1")).newest == 0
     for chat, key, bot in (
         ("s:1", "s:5", "1"),
@@ -69,7 +70,7 @@ async def test_marks_tell_how_far_each_chat_is(tmp_path: Path) -> None:
 async def test_pruning_leaves_the_marks_as_they_are(tmp_path: Path) -> None:
     """How far each chat is, since when heed listens and which reactions are on is known for ever."""
     database = Database.open(tmp_path)
-    taken = SeenUpdates(database)
+    taken = SeenUpdates(database, Shard())
     keys = ("s:5", "m:10", "e:10:x", "m:12", "i:13", "r:add:7:ab:👍:1")
     for key in keys:
         row = Inbox(
