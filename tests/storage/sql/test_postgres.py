@@ -66,6 +66,7 @@ async def test_an_old_schema_is_brought_up_to_date(postgres: PostgresServer, nam
         "DROP TABLE agent_work, workspace_note, lease, api_key, admin_view; DROP INDEX ix_completion_chat_id_user_id",
     )
     postgres.tell(name, "ALTER TABLE chat DROP COLUMN title")
+    postgres.tell(name, "ALTER TABLE inbox DROP COLUMN server")
     postgres.tell(name, "ALTER TABLE update_run DROP COLUMN curves, DROP COLUMN notes")
     new = ("scope", "reading", "reading_margin", "is_unsure", "context")
     postgres.tell(name, f"ALTER TABLE feedback {', '.join(f'DROP COLUMN {column}' for column in new)}")
