@@ -22,7 +22,7 @@ from bench.config import BenchConfig
 from bench.figures import Row, p99, row
 from engine.cluster import cluster
 from engine.cluster.engines_here import EnginesHere
-from engine.cluster.fleet import Known
+from engine.cluster.fleet import EngineHandle, Known
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.errors import EngineRestarting
@@ -225,7 +225,7 @@ async def corrected(heed: MeasuredCluster, user_id: str, question: str) -> str:
     return (await heed.database.write(lambda s: feedback.add(s, said)))[0].id
 
 
-async def ask(engine: Engine, user_id: str, question: str) -> GenerateResult:
+async def ask(engine: Engine | EngineHandle, user_id: str, question: str) -> GenerateResult:
     """Return a whole answer. Raises EngineRestarting."""
     async for delta in engine.generate(_request(user_id, question)):
         if delta.result is not None:

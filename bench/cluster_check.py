@@ -2,7 +2,9 @@
 
 People with and without an adapter ask one to four engines of this machine, which begin with empty disks, at random
 moments; after half the time an engine is killed, and comes back. `bench.cluster_model` replays the same messages, with
-the times that one engine took. Needs an empty PostgreSQL database. Prints a table and writes cluster-check.json.
+the times that one of these engines took for others just before: the more of them share this machine's processor, the
+longer each takes, and that is no part of the model. Needs an empty PostgreSQL database. Prints a table and writes
+cluster-check.json.
 Exit codes: 0 when it ran, 1 where check=true and the two differ by more than 15 %; 2 where it could not measure.
 """
 
@@ -19,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -26,7 +29,9 @@ from rich.table import Table
 from bench import cluster
 from bench.cluster import MeasuredCluster
 from bench.cluster_model import Assumptions, ReplayedModel, SimulatedOutcome, Trace
+from engine.cluster.fleet import EngineHandle
 from engine.config import EngineConfig
+from engine.engine import Engine
 from engine.errors import EngineRestarting
 from engine.pocket import PACKAGED
 from evals import cases, command, provenance
@@ -49,7 +54,8 @@ COLUMNS = {
     "off": "most off %",
 }
 Pair = tuple[float, float]  # real, and by the model
-Figures = dict[str, float | Pair]
+Figures = dict[str, Any]
+Asked = Engine | EngineHandle
 
 
 @dataclass(frozen=True)
@@ -103,47 +109,59 @@ async def compare(config: CheckConfig, console: Console) -> int:
     before, rows = provenance.machine(), []
     with tempfile.TemporaryDirectory(prefix="heed-measured-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        trace = await prepared(config, folder)
-        times = await measured_times(config, folder, trace)
+        crowd = await prepared(config, folder)
         for count in config.counts:
             console.print(f"{count} engines", style="dim")
-            real = await _real(config, folder, trace, count)
-            model = ReplayedModel(replace(times, restart_s=real.restart_s), count, trace).run(config.seconds)
-            rows.append(figures(count, real, model))
+            async with _running(config, folder / f"{count}", count) as heed:
+                times = await measured_times(config, heed, crowd)
+                real = await _real(config, heed, crowd.trace)
+            times = replace(times, restart_s=real.restart_s)
+            model = ReplayedModel(times, count, crowd.trace).run(config.seconds)
+            rows.append(figures(count, real, model) | {"times": asdict(times)})
     made = provenance.made("python -m bench.cluster_check", config, provenance.POCKET, before, runs_heed=False)
-    command.write_json(Path(config.out) / "cluster-check.json", made | {"times": asdict(times), "compared": rows})
+    command.write_json(Path(config.out) / "cluster-check.json", made | {"compared": rows})
     console.print(table(rows))
-    return 1 if config.check and any(row["off"] > 100 * MOST_OFF for row in rows) else 0  # type: ignore[operator]
+    return 1 if config.check and any(row["off"] > 100 * MOST_OFF for row in rows) else 0
 
 
-async def prepared(config: CheckConfig, folder: Path) -> Trace:
+@dataclass(frozen=True)
+class Crowd:
+    """The people who ask, and others whose answers' times are taken; of either every other one has an adapter."""
+
+    trace: Trace
+    timed: Sequence[str]
+
+
+async def prepared(config: CheckConfig, folder: Path) -> Crowd:
     """Make the people, give every other one an adapter, and draw the moments at which they ask."""
     draw = random.Random(config.seed)
     async with _running(config, folder / "taught", 1) as heed:
-        people = [await cluster.new_person(heed.database) for _ in range(config.people)]
-        taught = frozenset(range(0, config.people, 2))
-        await _teach(heed, [people[place] for place in sorted(taught)], next(_questions(config)))
+        people = [await cluster.new_person(heed.database) for _ in range(config.people + FULL)]
+        await _teach(heed, people[::2], next(_questions(config)))
+    people, timed = people[: config.people], people[config.people :]
+    taught = frozenset(range(0, config.people, 2))
     weights = [draw.lognormvariate(0.0, Assumptions.spread / 2) for _ in people]
     moments = itertools.accumulate(draw.expovariate(config.a_second) for _ in itertools.count())
     within = itertools.takewhile(lambda moment: moment < config.seconds, moments)
-    return Trace(people, taught, [(at_s, draw.choices(range(config.people), weights)[0]) for at_s in within])
+    messages = [(at_s, draw.choices(range(config.people), weights)[0]) for at_s in within]
+    return Crowd(Trace(people, taught, messages), timed)
 
 
-async def measured_times(config: CheckConfig, folder: Path, trace: Trace) -> Assumptions:
+async def measured_times(config: CheckConfig, heed: MeasuredCluster, crowd: Crowd) -> Assumptions:
     """Return the times of one engine: of an answer alone and beside others, and what an adapter costs at first."""
-    async with _running(config, folder / "times", 1) as heed:
-        taught = [trace.people[place] for place in sorted(trace.taught)][: FULL // 2]
-        others = [person for place, person in enumerate(trace.people) if place not in trace.taught][: FULL // 2]
-        asked = _questions(config)
-        await _took(heed, others[0], next(asked))  # the first answer of all warms vLLM up
-        cold = [await _took(heed, person, next(asked)) for person in taught]
-        alone = []
-        for person in (taught + others) * TIMES:
-            await asyncio.sleep(1 / config.a_second)  # as in the comparison: an engine that has rested takes longer
-            alone.append(await _took(heed, person, next(asked)))
-        together: list[float] = []
-        for _ in range(TIMES):
-            together += await asyncio.gather(*(_took(heed, person, next(asked)) for person in taught + others))
+    taught, others = crowd.timed[::2], crowd.timed[1::2]
+    engines, asked = heed.engine.fleet.all(), _questions(config)
+    for engine in engines:  # the first answer of all warms vLLM up
+        await _took(engine.handle, others[0], next(asked))
+    one = engines[0].handle
+    cold = [await _took(one, person, next(asked)) for person in taught]
+    alone = []
+    for person in (*taught, *others) * TIMES:
+        await asyncio.sleep(1 / config.a_second)  # as in the comparison: an engine that has rested takes longer
+        alone.append(await _took(one, person, next(asked)))
+    together: list[float] = []
+    for _ in range(TIMES):
+        together += await asyncio.gather(*(_took(one, person, next(asked)) for person in crowd.timed))
     one_s, full_s = statistics.mean(alone), statistics.mean(together)
     each_s = (full_s - one_s) / (FULL - 1)  # that one more answer beside it costs an answer
     answer_s, streams = one_s - each_s, Assumptions.streams
@@ -166,34 +184,35 @@ async def _teach(heed: MeasuredCluster, people: Sequence[str], question: str) ->
     await heed.engine.settled()
 
 
-async def _real(config: CheckConfig, folder: Path, trace: Trace, count: int) -> RealOutcome:
-    """Replay the trace on a real cluster with empty disks; where there are several engines, one is killed."""
-    asked, latencies, lost = _questions(config), list[float](), (0, 0)
-    restart_s = None
-    async with _running(config, folder / f"{count}", count) as heed, asyncio.TaskGroup() as tasks:
+async def _real(config: CheckConfig, heed: MeasuredCluster, trace: Trace) -> RealOutcome:
+    """Replay the trace; where there are several engines, one is killed."""
+    asked, latencies, restart_s = _questions(config), list[float](), None
+    names = [known.name for known in heed.engine.fleet.all()]
+    before = [await _counts(heed, name) for name in names]
+    counts = []
+    async with asyncio.TaskGroup() as tasks:
 
         async def one(at_s: float, person: str, question: str) -> None:
             await asyncio.sleep(at_s)
-            latencies.append(await _took(heed, person, question))
+            latencies.append(await _took(heed.engine, person, question))
 
         for at_s, place in trace.messages:
             tasks.create_task(one(at_s, trace.people[place], next(asked)))
-        if count > 1:
+        if len(names) > 1:
             await asyncio.sleep(config.seconds / 2)
-            lost = await _counts(heed, DIES)
+            counts.append(await _counts(heed, DIES))
             restart_s = await _killed(heed)
-        while len(latencies) < len(trace.messages):  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
-        counts = [lost, *[await _counts(heed, known.name) for known in heed.engine.fleet.all()]]
-    return RealOutcome(latencies, sum(read for read, _ in counts), sum(got for _, got in counts), restart_s)
+    counts += [await _counts(heed, name) for name in names]
+    num_read, num_fetched = (sum(one[of] for one in counts) - sum(one[of] for one in before) for of in (0, 1))
+    return RealOutcome(latencies, num_read, num_fetched, restart_s)
 
 
-async def _took(heed: MeasuredCluster, person: str, question: str) -> float:
+async def _took(engine: Asked, person: str, question: str) -> float:
     """Ask, once more where the engine died meanwhile. Return the seconds."""
     began_s = time.perf_counter()
     while True:
         with suppress(EngineRestarting):
-            await cluster.ask(heed.engine, person, question)
+            await cluster.ask(engine, person, question)
             return time.perf_counter() - began_s
         await asyncio.sleep(0.1)
 
