@@ -116,7 +116,7 @@ async def compare(config: CheckConfig, console: Console) -> int:
                 times = await measured_times(config, heed, crowd)
                 real = await _real(config, heed, crowd.trace)
             times = replace(times, restart_s=real.restart_s)
-            model = ReplayedModel(times, count, crowd.trace).run(config.seconds)
+            model = ReplayedModel(times, count, crowd.trace).run(config.seconds, config.seconds / 2)
             rows.append(figures(count, real, model) | {"times": asdict(times)})
     made = provenance.made("python -m bench.cluster_check", config, provenance.POCKET, before, runs_heed=False)
     command.write_json(Path(config.out) / "cluster-check.json", made | {"compared": rows})

@@ -71,7 +71,7 @@ class ModelEngine:
 
 
 class ClusterModel:
-    """A run of a cluster of `num_engines`; after half the time one of them dies, if there is another."""
+    """A run of a cluster of `num_engines`."""
 
     def __init__(self, assumed: Assumptions, num_engines: int, seed: int) -> None:
         self._assumed = assumed
@@ -86,11 +86,11 @@ class ClusterModel:
         self._cumulated = list(itertools.accumulate(spread))
         self.outcome = SimulatedOutcome(answers=dict.fromkeys(self._engines, 0))
 
-    def run(self, seconds: float) -> SimulatedOutcome:
-        """Blocking: let the time pass and return what happened."""
+    def run(self, seconds: float, death_s: float | None = None) -> SimulatedOutcome:
+        """Blocking: let the time pass and return what happened. `death_s`: when an engine dies, if there is another."""
         self._env.process(self._people_come())
-        if len(self._engines) > 1:
-            self._env.process(self._one_dies(seconds / 2))
+        if death_s is not None and len(self._engines) > 1:
+            self._env.process(self._one_dies(death_s))
         self._env.run(until=seconds)
         return self.outcome
 

@@ -42,7 +42,8 @@ class SimConfig:
 
     people: int = described(Assumptions.people, "people")
     engines: str = described("auto,1,10,100,1000", "numbers of engines; auto: as many as the peak takes")
-    minutes: float = described(10.0, "of the busiest hour; in their middle one engine dies")
+    minutes: float = described(10.0, "of the busiest hour")
+    death: bool = described(True, "in the middle of it an engine dies")
     messages_a_day: float = described(Assumptions.messages_a_day, "of a person, in the mean")
     seed: int = described(0, "of people and moments")
     out: str = described("bench/results", "folder for cluster-sim.json")
@@ -82,7 +83,8 @@ async def simulate(config: SimConfig, console: Console) -> int:
     """Simulate each number of engines, print and write; return the exit code."""
     rows, before = [], provenance.machine()
     for count in config.counts:
-        outcome = await asyncio.to_thread(ClusterModel(config.assumed, count, config.seed).run, config.minutes * 60)
+        model, seconds = ClusterModel(config.assumed, count, config.seed), config.minutes * 60
+        outcome = await asyncio.to_thread(model.run, seconds, seconds / 2 if config.death else None)
         rows.append(figures(config, count, outcome))
         console.print(f"{count} engines: {len(outcome.latencies)} answers", style="dim")
     made = provenance.made("python -m bench.cluster_sim", config, provenance.POCKET, before, runs_heed=False)
