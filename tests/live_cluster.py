@@ -25,12 +25,12 @@ _PROGRAMS = Path(sys.executable).parent
 class EngineUnit:
     """One `heed run --role engine`."""
 
-    def __init__(self, name: str, folder: Path, settings: Mapping[str, str]) -> None:
+    def __init__(self, name: str, folder: Path, settings: Mapping[str, str], program: str) -> None:
         self.name = f"engine-{name}"
         self._log = folder / f"{name}.log"
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "bot", "run", "--role", "engine", "--name", name, "--no-terminal"],
+                [sys.executable, "-m", program, "run", "--role", "engine", "--name", name, "--no-terminal"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={**os.environ, **settings, "HEED_DATA_DIR": str(folder / name)},
             )  # fmt: skip
@@ -57,9 +57,14 @@ class LiveCluster:
     """Ray, engines and gateways by name; all of them end with it."""
 
     def __init__(
-        self, folder: Path, database_url: str, settings: Mapping[str, str], own: Mapping[str, Mapping[str, str]] = {}
+        self,
+        folder: Path,
+        database_url: str,
+        settings: Mapping[str, str],
+        own: Mapping[str, Mapping[str, str]] = {},
+        engine_program: str = "bot",
     ) -> None:
-        """`own` has settings of single parts, by name."""
+        """`own` has settings of single parts, by name; `engine_program` is the module that runs an engine."""
         self.engines: dict[str, EngineUnit] = {}
         self.gateways: dict[str, HeedServer] = {}
         self._folder = folder
@@ -76,6 +81,7 @@ class LiveCluster:
             **settings,
         }
         self._own = own
+        self._engine_program = engine_program
         self._ray: subprocess.Popen[bytes] | None = None
 
     @property
@@ -89,7 +95,7 @@ class LiveCluster:
         self._start_ray()
         await self._until_ray_listens()
         for name in engines:
-            self.engines[name] = EngineUnit(name, self._folder, self._of(name))
+            self.engines[name] = EngineUnit(name, self._folder, self._of(name), self._engine_program)
         await asyncio.gather(*(engine.until_ready() for engine in self.engines.values()))
         await asyncio.gather(*(self.start_gateway(name) for name in gateways))
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from engine.cluster.cluster_engine import ClusterEngine
 from engine.cluster.fleet import LOOK_EVERY_S, EngineIdentity, EngineState
+from engine.cluster.quiet_start import quiet_start
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.requests import Delta, GenerateRequest
@@ -128,7 +129,8 @@ class EngineProcess:
             settings.config.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._database = await self._entered(tokens)
             self._engine = ClusterEngine(settings.config, self._database, tokens, settings.lease_s)
-            await self._engine.start(self._say)
+            with quiet_start():
+                await self._engine.start(self._say)
         except Exception as error:  # a named edge: whoever asks how it is reads it
             logger.exception("%s does not start", settings.name)
             self._line, self._has_failed = f"does not start: {error}", True

@@ -18,7 +18,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ import pytest
 
 from evals import provenance
 from storage.database import Database
-from tests.crash import books, learning
+from tests.crash import books, learning, machines
 from tests.crash.agent import books as agent_books
 from tests.crash.agent import kills as agent_kills
 from tests.crash.harness import STOP_WITHIN_S, Figures, run
@@ -58,6 +58,19 @@ class Part:
     num_stops: int = 0
     mode: str = "durable"
     is_to_fail: bool = False
+
+
+@dataclass(frozen=True)
+class MachinesPart:
+    """One run of faults of machines."""
+
+    name: str
+    num_faults: int
+    kinds: Sequence[str] = machines.KINDS
+    engine_program: str = "bot"
+
+
+MACHINES_CONTROL = MachinesPart("machines_unfenced", 40, machines.SLEEPY_KINDS, "tests.crash.unfenced")
 
 
 def described(verdict: Verdict, figures: Figures) -> Found:
@@ -174,18 +187,23 @@ def shared(num_faults: int, seed: int, keep: Keep) -> bool:
 
 
 async def on_machines(num_faults: int, seed: int, keep: Keep, within_s: float = math.inf) -> bool:
-    """Disturb engines and gateways while people chat and correct. Return True if nothing is wrong."""
+    """Disturb engines and gateways while people chat and correct, then the control; whether each ended as it has to."""
+    is_right = await _on_machines(MachinesPart("machines", num_faults), seed, keep, within_s)
+    return not await _on_machines(MACHINES_CONTROL, seed, keep, within_s) and is_right
+
+
+async def _on_machines(part: MachinesPart, seed: int, keep: Keep, within_s: float) -> bool:
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(postgres_server.running())
         name = stack.enter_context(server.database())
         store = stack.enter_context(s3_server(stack.enter_context(pytest.MonkeyPatch.context())))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        async with wired_cluster(folder, server, name, store) as cluster:
+        async with wired_cluster(folder, server, name, store, part.engine_program) as cluster:
             database = await asyncio.to_thread(Database.join, folder, server.url(name))
-            run = MachinesRun(cluster, database, server, name, random.Random(seed))
-            found = await run.run(num_faults, lambda faults: keep({"machines": {"faults": dict(faults)}}), within_s)
+            run = MachinesRun(cluster, database, server, name, random.Random(seed), part.kinds)
+            found = await run.run(part.num_faults, lambda faults: keep({part.name: {"faults": dict(faults)}}), within_s)
             await database.close()
-    keep({"machines": {"faults": dict(run.num_faults)} | asdict(found) | {"is_right": found.is_right}})
+    keep({part.name: {"faults": dict(run.num_faults)} | asdict(found) | {"is_right": found.is_right}})
     return found.is_right
 
 

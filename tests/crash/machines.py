@@ -10,10 +10,11 @@ would have shown; nothing they asked for stays without an answer.
 import asyncio
 import math
 import random
+import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,7 +58,8 @@ KINDS = (
 CALL_S = 60.0  # after which a person calls another gateway
 PAUSE_S = 0.3
 SLOW_S = 5.0  # at most, for each piece of what goes to the object store or comes from it
-ENGINE = "ray::EngineProcess"
+SLEEPY_KINDS = ("engine asleep", "engine parted")  # which an engine without fencing does not outlive for long
+ENGINE = re.compile(r"ray::\w*EngineProcess")
 _CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'heed' ORDER BY random() LIMIT 1"
 )
@@ -90,6 +92,7 @@ class MachinesRun:
     postgres: PostgresServer
     database_name: str
     rng: random.Random
+    kinds: Sequence[str] = KINDS
     num_faults: Counter[str] = field(default_factory=Counter)
     seen: dict[str, list[Operation]] = field(default_factory=dict)  # by person, of their active version
     learned: dict[str, str] = field(default_factory=dict)  # person by feedback
@@ -100,7 +103,7 @@ class MachinesRun:
     ) -> MachineFindings:
         """Disturb it so often, or until the time is up, let it come to rest, and return what is wrong."""
         last_s = time.monotonic() + within_s
-        kinds = [kind for kind in KINDS if kind != unreachable.KIND or unreachable.is_there()]
+        kinds = [kind for kind in self.kinds if kind != unreachable.KIND or unreachable.is_there()]
         patience = aiohttp.ClientTimeout(total=CALL_S)
         async with aiohttp.ClientSession(timeout=patience) as session, asyncio.TaskGroup() as at_work:
             for name in PEOPLE:
@@ -266,5 +269,5 @@ def _history(s: Session) -> dict[str, list[AdapterVersion]]:
 
 def _is_engine(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
-        return any(word.startswith(ENGINE) for word in process.cmdline())
+        return any(ENGINE.match(word) for word in process.cmdline())
     return False

@@ -27,9 +27,9 @@ class WiredCluster:
 
 @asynccontextmanager
 async def wired_cluster(
-    folder: Path, server: PostgresServer, database: str, store: S3Server
+    folder: Path, server: PostgresServer, database: str, store: S3Server, engine_program: str = "bot"
 ) -> AsyncIterator[WiredCluster]:
-    """Provide one with two engines and two gateways."""
+    """Provide one with two engines and two gateways. `engine_program`: see LiveCluster."""
     async with AsyncExitStack() as stack:
         to_store = await stack.enter_async_context(wire(partial(asyncio.open_connection, *store.address)))
         connect = partial(asyncio.open_unix_connection, server.folder / SOCKET)
@@ -43,7 +43,7 @@ async def wired_cluster(
             name: {"HEED_DATABASE_URL": f"postgresql://heed@127.0.0.1:{one.port}/{database}"}
             for name, one in to_database.items()
         }
-        parts = LiveCluster(folder, server.url(database), settings, own)
+        parts = LiveCluster(folder, server.url(database), settings, own, engine_program)
         stack.push_async_callback(parts.stop)
         await parts.start(ENGINES, GATEWAYS)
         yield WiredCluster(parts, to_database, to_store)
