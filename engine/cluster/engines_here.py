@@ -3,8 +3,9 @@
 import asyncio
 import tempfile
 from dataclasses import replace
+from functools import partial
 
-from engine.cluster import ray_engines
+from engine.cluster import cores, ray_engines
 from engine.cluster.engine_here import ready
 from engine.cluster.fleet import Fleet
 from engine.cluster.ray_engines import RayEngine
@@ -37,10 +38,12 @@ class EnginesHere(RemoteEngine):
         )
         await asyncio.to_thread(ray_engines.begin, self._folder.name)
         ray_engines.take_signals_back()
-        for name in self._names:
+        for place, name in enumerate(self._names):
             folder = (self.config.data_dir / ENGINES_FOLDER / name).resolve()
             own = replace(self.config, data_dir=folder)
-            self._engines.append(await asyncio.to_thread(ray_engines.started, name, own, self._database_url))
+            environment = cores.one_of(place, len(self._names), cores.allowed_here())
+            started = partial(ray_engines.started, name, own, self._database_url, environment)
+            self._engines.append(await asyncio.to_thread(started))
         await asyncio.gather(*(ready(engine, progress) for engine in self._engines))
         await super().start(progress)
 

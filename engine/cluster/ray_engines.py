@@ -8,7 +8,7 @@ import asyncio
 import logging
 import signal
 import threading
-from collections.abc import AsyncGenerator, Awaitable
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from engine.cluster import IS_SECRET_GIVEN, SECRET_SETTING
+from engine.cluster import IS_SECRET_GIVEN, SECRET_SETTING, cores
 from engine.cluster.engine_process import EngineProcess, EngineSettings
 from engine.cluster.fleet import EngineHandle, EngineIdentity, EngineState
 from engine.config import EngineConfig
@@ -119,9 +119,12 @@ def end() -> None:
     ray.shutdown()
 
 
-def started(name: str, config: EngineConfig, database_url: str) -> RayEngine:
-    """Make an engine's process, again whenever it ends. Blocking. Raises ValueError where one of that name runs."""
-    return _made(name, EngineSettings(name, config, database_url))
+def started(name: str, config: EngineConfig, database_url: str, environment: Mapping[str, str]) -> RayEngine:
+    """Make an engine's process, again whenever it ends. Blocking. Raises ValueError where one of that name runs.
+
+    `environment`: see `engine.cluster.cores`.
+    """
+    return _made(name, EngineSettings(name, config, database_url), environment)
 
 
 def here(name: str, config: EngineConfig, database_url: str) -> RayEngine:
@@ -136,10 +139,13 @@ def here(name: str, config: EngineConfig, database_url: str) -> RayEngine:
     offered = next(node["Resources"] for node in nodes if node["NodeID"] == node_id)
     stays = NodeAffinitySchedulingStrategy(node_id, soft=False)
     settings = EngineSettings(name, config, database_url)
-    return _made(name, settings, scheduling_strategy=stays, num_gpus=min(1, int(offered.get("GPU", 0))))
+    environment = cores.among_unknown(cores.allowed_here(), cores.all_here())
+    num_gpus = min(1, int(offered.get("GPU", 0)))
+    return _made(name, settings, environment, scheduling_strategy=stays, num_gpus=num_gpus)
 
 
-def _made(name: str, settings: EngineSettings, **where: Any) -> RayEngine:
+def _made(name: str, settings: EngineSettings, environment: Mapping[str, str], **where: Any) -> RayEngine:
+    where["runtime_env"] = {"env_vars": dict(environment)}
     options = {"name": name, "namespace": NAMESPACE, "lifetime": "detached", "max_concurrency": AT_ONCE}
     made = ray.remote(EngineProcess).options(num_cpus=0, max_restarts=-1, **options, **where)
     return RayEngine(name, made.remote(settings))
