@@ -43,7 +43,7 @@ from storage.tables import Completion, Feedback
 PEOPLE = 8
 WAY_QUESTIONS = 300
 PAUSE_S = 0.2  # of a person between two questions
-WATCHED_S = 20.0  # before and after an engine's death
+WATCHED_S = 40.0  # before and after an engine's death
 MOST_WAY_MS = 10.0
 MOST_OTHERS = 1.2
 MOST_TIME_OF_TWO = 1 / 1.8  # of what one engine takes for the same answers
@@ -110,10 +110,19 @@ async def _running(config: BenchConfig) -> AsyncIterator[MeasuredCluster]:
     settings = EngineConfig(model, folder, object_store=f"file://{folder}/objects")
     try:
         async with running(settings, config.database, num_engines=2) as heed:
-            heed.people.extend([await new_person(heed.database) for _ in range(PEOPLE)])
+            heed.people.extend(await _people(heed))
             yield heed
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+async def _people(heed: MeasuredCluster) -> list[str]:
+    """Return people who are as many at each engine, in turns."""
+    by_engine: dict[str, list[str]] = {known.name: [] for known in heed.engine.fleet.all()}
+    while min(map(len, by_engine.values())) < PEOPLE // len(by_engine):
+        user_id = await new_person(heed.database)
+        by_engine[heed.first(user_id).name].append(user_id)
+    return [user_id for together in zip(*by_engine.values(), strict=False) for user_id in together]
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-NICENESS = 15  # about a thirtieth of the processor where others want it, all of it where none does
+NICENESS = 19  # a twentieth of the processor where a running engine wants it, all of it where nothing does
 _LOWEST = 20  # RLIMIT_NICE is this less the lowest niceness
 _CAP_SYS_NICE = 23
 _STATUS = Path("/proc/self/status")
