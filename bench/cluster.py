@@ -40,6 +40,7 @@ from storage.lease_keeper import DURATION_S
 from storage.people import people
 from storage.tables import Completion, Feedback
 
+ENGINES = 2
 PEOPLE = 8
 WAY_QUESTIONS = 300
 PAUSE_S = 0.2  # of a person between two questions
@@ -109,7 +110,7 @@ async def _running(config: BenchConfig) -> AsyncIterator[MeasuredCluster]:
     model = str(PACKAGED.get(config.measured_model, config.measured_model))
     settings = EngineConfig(model, folder, object_store=f"file://{folder}/objects")
     try:
-        async with running(settings, config.database, num_engines=2) as heed:
+        async with running(settings, config.database, num_engines=ENGINES) as heed:
             heed.people.extend(await _people(heed))
             yield heed
     finally:
@@ -118,6 +119,8 @@ async def _running(config: BenchConfig) -> AsyncIterator[MeasuredCluster]:
 
 async def _people(heed: MeasuredCluster) -> list[str]:
     """Return people who are as many at each engine, in turns."""
+    while len(heed.engine.fleet.all()) < ENGINES:  # noqa: ASYNC110  the gateway looks for engines every second
+        await asyncio.sleep(0.1)
     by_engine: dict[str, list[str]] = {known.name: [] for known in heed.engine.fleet.all()}
     while min(map(len, by_engine.values())) < PEOPLE // len(by_engine):
         user_id = await new_person(heed.database)
