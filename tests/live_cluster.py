@@ -78,7 +78,6 @@ class LiveCluster:
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": SECRET,
             "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_worker_niceness": "5",
             **settings,
         }
         self._own = own

@@ -13,7 +13,6 @@ IS_SECRET_GIVEN = bool(os.environ.get(SECRET_SETTING))  # by the operator: sever
 os.environ |= {
     "RAY_AUTH_MODE": "token",
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_worker_niceness": "5",  # a gateway on the same machine comes first; Ray would leave engines the rest (15)
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # its ports are on the loopback address, as on those systems
 }
 if not IS_SECRET_GIVEN:

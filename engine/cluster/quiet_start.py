@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-NICENESS = 19  # a twentieth of the processor where a running engine wants it, all of it where nothing does
+NICENESS = 19  # as low as it goes: Ray gives a running engine 15, so that gateways come first
 _LOWEST = 20  # RLIMIT_NICE is this less the lowest niceness
 _CAP_SYS_NICE = 23
 _STATUS = Path("/proc/self/status")
