@@ -6,7 +6,9 @@ for the machines of the cluster alone: who reaches them may run anything there.
 
 import asyncio
 import logging
+import re
 import signal
+import socket
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Mapping
 from contextlib import suppress
@@ -31,6 +33,10 @@ NAMESPACE = "heed"
 OBJECT_STORE_BYTES = 100_000_000  # answers, lessons and adapters are small
 NO_RAY = "no Ray runs here: `ray start --head` on one machine, `ray start --address=THAT:6379` on the others"
 NO_SECRET = f"set {SECRET_SETTING} to one secret on every machine of the cluster: who knows it may run anything there"
+OTHER_SECRET = (
+    "what listens at {address} does not let heed in: every machine of the cluster needs the same " + SECRET_SETTING
+)
+LISTENS_WITHIN_S = 2.0
 AT_ONCE = 1000  # calls of one engine that may wait or run
 
 
@@ -100,7 +106,16 @@ def join() -> None:
     try:
         ray.init("auto", namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
     except (ConnectionError, RayError, RuntimeError) as error:
-        raise EngineStartError(f"{NO_RAY} ({str(error).splitlines()[0]})") from error
+        raise EngineStartError(_refusal(str(error).splitlines()[0])) from error
+
+
+def _refusal(reason: str) -> str:
+    """Return what to do about a Ray that cannot be joined. Blocking. Ray names its address, and not a wrong secret."""
+    found = re.search(r"\bat ([\w.-]+):(\d+)", reason)
+    if found is not None:
+        with suppress(OSError), socket.create_connection((found[1], int(found[2])), LISTENS_WITHIN_S):
+            return OTHER_SECRET.format(address=f"{found[1]}:{found[2]}")
+    return f"{NO_RAY} ({reason})"
 
 
 def take_signals_back() -> None:

@@ -15,6 +15,7 @@ from engine.cluster.fleet import EngineHandle, Fleet
 from engine.config import EngineConfig
 from engine.errors import EngineStartError
 from storage.database import Database
+from tests.crash.echo import echo_server, port_of
 
 
 async def none() -> dict[str, EngineHandle]:
@@ -45,3 +46,20 @@ async def test_ray_has_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineStartError, match="ray start --head") as refused:
         await gateway().start()
     assert "More" not in str(refused.value)
+
+
+async def test_a_ray_that_does_not_let_heed_in_has_another_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray says only that it could not connect, whether nothing listens there or the secret is wrong."""
+
+    def init(*_: Any, **__: Any) -> None:
+        raise ConnectionError(f"Failed to connect to Ray cluster at 127.0.0.1:{port}")
+
+    monkeypatch.setattr(ray_engines, "IS_SECRET_GIVEN", True)
+    monkeypatch.setattr(ray, "init", init)
+    server = await echo_server()
+    port = port_of(server)
+    async with server:
+        with pytest.raises(EngineStartError, match=f"listens at 127.0.0.1:{port} .* same RAY_AUTH_TOKEN"):
+            await gateway().start()
+    with pytest.raises(EngineStartError, match="ray start --head"):
+        await gateway().start()
