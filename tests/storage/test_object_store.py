@@ -1,12 +1,13 @@
 """storage.object_store: objects in a folder and in a real S3 server's bucket, whole or not there."""
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from storage import object_store
-from storage.errors import DriverMissing, ObjectMissing, ObjectStoreAway, ObjectStoreRefused
+from storage.errors import PASSING, DriverMissing, ObjectMissing, ObjectStoreAway, ObjectStoreRefused
 from storage.object_store import ObjectStore, opened
 from tests.storage.s3_server import BUCKET, s3_server
 
@@ -75,6 +76,23 @@ def test_a_server_that_is_away_passes(monkeypatch: pytest.MonkeyPatch) -> None:
         assert away.value.retryable
         server.begin_again()
         assert store.get("a") == b"x"
+
+
+def test_a_full_folder_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there stays, lessons wait as for a store that is away, and there is room again."""
+    store = opened(f"file://{tmp_path}/objects")
+    store.put("a", b"x")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(object_store.atomic, "write_file", full)
+        with pytest.raises(PASSING):
+            store.put("b", b"y")
+    assert store.get("a") == b"x"
+    store.put("b", b"y")
+    assert store.get("b") == b"y"
 
 
 def test_a_bucket_that_is_not_there_is_no_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
