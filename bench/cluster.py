@@ -119,8 +119,6 @@ async def _running(config: BenchConfig) -> AsyncIterator[MeasuredCluster]:
 
 async def _people(heed: MeasuredCluster) -> list[str]:
     """Return people who are as many at each engine, in turns."""
-    while len(heed.engine.fleet.all()) < ENGINES:  # noqa: ASYNC110  the gateway looks for engines every second
-        await asyncio.sleep(0.1)
     by_engine: dict[str, list[str]] = {known.name: [] for known in heed.engine.fleet.all()}
     while min(map(len, by_engine.values())) < PEOPLE // len(by_engine):
         user_id = await new_person(heed.database)
@@ -130,12 +128,14 @@ async def _people(heed: MeasuredCluster) -> list[str]:
 
 @asynccontextmanager
 async def running(settings: EngineConfig, database_url: str, num_engines: int) -> AsyncIterator[MeasuredCluster]:
-    """Provide a cluster without people."""
+    """Provide a cluster without people, once its gateway has seen every engine."""
     database = await asyncio.to_thread(Database.enter, database_url, "gateway", Tokens("gateway"))
     engine = cluster.engine_with_engines_here(settings, database, database_url=database_url, num_engines=num_engines)
     assert isinstance(engine, EnginesHere)
     try:
         await engine.start()
+        while len(engine.fleet.all()) < num_engines:  # noqa: ASYNC110  the gateway looks for engines every second
+            await asyncio.sleep(0.1)
         yield MeasuredCluster(engine, database, [])
     finally:
         await engine.stop()

@@ -110,6 +110,8 @@ class App:
         Raises StartError, EngineError or StorageError where heed cannot start.
         """
         config = engine_config(self.settings)
+        if self._membership is None and self.settings.discord.shards > 1:
+            raise SettingsError(SHARDS_ALONE)
         self._progress(self.settings.model_line)
         with port.listen(self.settings.http.host, self.settings.http.port) as listener:
             self.url = port.address(listener, self.settings.http.host)
@@ -179,11 +181,7 @@ class App:
         def supervised(channels: Sequence[Channel]) -> ChannelSupervisor:
             return ChannelSupervisor(channels, core, core.metrics, agents)
 
-        if leases is not None:
-            return LeasedChannels(make, supervised, leases.platforms)
-        if self.settings.discord.shards > 1:
-            raise SettingsError(SHARDS_ALONE)
-        return supervised(make())
+        return supervised(make()) if leases is None else LeasedChannels(make, supervised, leases.platforms)
 
     async def _serve(self, stack: AsyncExitStack, parts: OpenedParts, foreground: Foreground | None) -> None:
         await self._tell_password(parts.core.database)

@@ -104,7 +104,7 @@ class AccessPolicy:
         if found is None:
             raise NotFound(f"No one is waiting with the code {code[:16]!r}. A code is valid for an hour.", "text")
         self.drop(found.platform, found.account)
-        for tell in self.when_paired:
+        for tell in list(self.when_paired):
             await tell(found)
         return found
 

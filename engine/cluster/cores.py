@@ -5,7 +5,7 @@ are bound to the same cores: on two cores to one, where the busier engine kept t
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 BIND, THREADS = "VLLM_CPU_OMP_THREADS_BIND", "OMP_NUM_THREADS"
@@ -43,7 +43,7 @@ def _unbound(cores: Sequence[int]) -> dict[str, str]:
     return {BIND: UNBOUND, THREADS: str(max(1, len(cores) - 1))}
 
 
-def _physical(processors: Sequence[int] | set[int] | range, topology: Path = _TOPOLOGY) -> list[int]:
+def _physical(processors: Iterable[int], topology: Path = _TOPOLOGY) -> list[int]:
     """Return the first of these processors of each core; each is a core where the system does not say."""
     found: dict[str, int] = {}
     for processor in sorted(processors):

@@ -38,10 +38,11 @@ class EnginesHere(RemoteEngine):
         )
         await asyncio.to_thread(ray_engines.begin, self._folder.name)
         ray_engines.take_signals_back()
+        allowed = cores.allowed_here()
         for place, name in enumerate(self._names):
             folder = (self.config.data_dir / ENGINES_FOLDER / name).resolve()
             own = replace(self.config, data_dir=folder)
-            environment = cores.one_of(place, len(self._names), cores.allowed_here())
+            environment = cores.one_of(place, len(self._names), allowed)
             started = partial(ray_engines.started, name, own, self._database_url, environment)
             self._engines.append(await asyncio.to_thread(started))
         await asyncio.gather(*(ready(engine, progress) for engine in self._engines))

@@ -160,9 +160,9 @@ def here(name: str, config: EngineConfig, database_url: str) -> RayEngine:
 
 
 def _made(name: str, settings: EngineSettings, environment: Mapping[str, str], **where: Any) -> RayEngine:
-    where["runtime_env"] = {"env_vars": dict(environment)}
+    reads = {"env_vars": dict(environment)}
     options = {"name": name, "namespace": NAMESPACE, "lifetime": "detached", "max_concurrency": AT_ONCE}
-    made = ray.remote(EngineProcess).options(num_cpus=0, max_restarts=-1, **options, **where)
+    made = ray.remote(EngineProcess).options(num_cpus=0, max_restarts=-1, runtime_env=reads, **options, **where)
     return RayEngine(name, made.remote(settings))
 
 

@@ -314,6 +314,14 @@ async def test_settings_that_contradict_each_other_are_named(settings: Settings)
         await Started(wrong).app.run()
 
 
+async def test_a_heed_that_is_alone_has_one_connection_to_discord(settings: Settings) -> None:
+    """Several are shared by gateways; nothing is made before that is said."""
+    several = settings.model_copy(update={"discord": settings.discord.model_copy(update={"shards": 2})})
+    with pytest.raises(SettingsError, match=r"discord\.shards"):
+        await Started(several).app.run()
+    assert not settings.data_dir.exists()
+
+
 def test_the_chat_side_brings_no_model_libraries() -> None:
     """Importing everything of bot/ imports neither torch nor vLLM, so that commands start quickly."""
     code = "import sys, bot.cli.main; print([m for m in ('torch', 'vllm', 'transformers', 'peft') if m in sys.modules])"

@@ -26,7 +26,6 @@ from bot.platforms.discord.events import (
 )
 from bot.platforms.discord.rest import DiscordRest
 from bot.platforms.discord.seen import SeenUpdates, Watermarks, Who, next_number, still_on
-from bot.platforms.discord.shard import Shard
 from storage.tables import Inbox
 
 DISCORD_EPOCH_MS = 1_420_070_400_000
@@ -49,14 +48,13 @@ class DiscordBackfill:
         taken: SeenUpdates,
         commit: Commit,
         server: Callable[[str], str],
-        shard: Shard,
         clock: Callable[[], float],
     ) -> None:
         self._rest = rest
         self._taken = taken
         self._commit = commit
         self._server = server
-        self._shard = shard
+        self._shard = taken.shard
         self._clock = clock
         self._bot_id = ""
         self._watermarks: asyncio.Task[Watermarks] | None = None
@@ -78,17 +76,18 @@ class DiscordBackfill:
             return
         watermarks = await self._watermarks
         news = [chat for chat, last in servers.items() if last > watermarks.known(chat)]
-        known = [chat for chat in (*watermarks.by_chat, *watermarks.places) if self._is_ours(chat, watermarks)]
-        chats = list(dict.fromkeys([*news, *missed, *known]))
+        known = [*watermarks.by_chat, *watermarks.places]
+        ours = [chat for chat in known if self._shard.hears(self._server_of(chat, watermarks))]
+        chats = list(dict.fromkeys([*news, *missed, *ours]))
         for start in range(0, len(chats), AT_ONCE):
             begun = [chat_queues.submit(chat, partial(self.catch_up, chat)) for chat in chats[start : start + AT_ONCE]]
             looks = [look for look in begun if look is not None]
             if looks:
                 await asyncio.wait(looks)
 
-    def _is_ours(self, chat: str, watermarks: Watermarks) -> bool:
-        """Return True for a chat whose server, as far as it is known, is heard here."""
-        return self._shard.hears(self._server(chat) or watermarks.servers.get(chat, ""))
+    def _server_of(self, chat: str, watermarks: Watermarks) -> str:
+        """Return the server that a chat is on, empty in private and where no one can tell."""
+        return self._server(chat) or watermarks.servers.get(chat, "")
 
     async def knows(self, chat: str) -> bool:
         """Return True if heed had a conversation here before this session, so that there may be something to catch up
@@ -122,7 +121,7 @@ class DiscordBackfill:
         oldest = snowflake(self._clock() - OLDEST_S)
         if not watermarks.newest:
             return
-        server = self._server(chat) or watermarks.servers.get(chat, "")
+        server = self._server_of(chat, watermarks)
         where = {"guild_id": server} if server else {}  # as in live ones
         messages = [message | where async for message in self._history(chat, max(after, oldest))]
         recent = [message for message in reversed(messages) if int(message["id"]) > oldest]

@@ -53,7 +53,7 @@ class DiscordChannel:
         self._token = settings.token.get_secret_value() if settings.token else ""
         self._api_base = settings.api_base.rstrip("/")
         resume_point = ResumePoint(database, self._shard)
-        self._intake = DiscordIntake(SeenUpdates(database, self._shard), resume_point, self._shard, pace, clock)
+        self._intake = DiscordIntake(SeenUpdates(database, self._shard), resume_point, pace, clock)
         self._gateway = DiscordGateway(self._token, self._hear, self._intake.prepare, resume_point, self._shard, pace)
         self._messages = DiscordMessages(self._gateway.rest)
         self._interactions = DiscordInteractions(self._gateway.rest, self._messages, commands, pace.first_answer_s)

@@ -32,7 +32,6 @@ from bot.platforms.discord.gateway import DiscordGateway, Pace
 from bot.platforms.discord.interactions import DiscordInteractions
 from bot.platforms.discord.resume import ResumePoint
 from bot.platforms.discord.seen import STARTED, Change, SeenUpdates, next_number, still_on
-from bot.platforms.discord.shard import Shard
 from storage.errors import StorageError
 from storage.tables import Inbox
 
@@ -47,11 +46,8 @@ logger = logging.getLogger(__name__)
 class DiscordIntake:
     """The way in of one connection of a bot."""
 
-    def __init__(
-        self, taken: SeenUpdates, resume_point: ResumePoint, shard: Shard, pace: Pace, clock: Callable[[], float]
-    ) -> None:
+    def __init__(self, taken: SeenUpdates, resume_point: ResumePoint, pace: Pace, clock: Callable[[], float]) -> None:
         self._taken = taken
-        self._shard = shard
         self._resume_point = resume_point
         self._pace = pace
         self._clock = clock
@@ -66,7 +62,7 @@ class DiscordIntake:
         """Set the source of events and the target of first answers."""
         self._gateway = gateway
         self._interactions = interactions
-        self._backfill = DiscordBackfill(gateway.rest, self._taken, self.commit, self._server, self._shard, self._clock)
+        self._backfill = DiscordBackfill(gateway.rest, self._taken, self.commit, self._server, self._clock)
 
     @property
     def is_idle(self) -> bool:

@@ -55,7 +55,7 @@ class SeenUpdates:
 
     def __init__(self, database: Database, shard: Shard) -> None:
         self._database = database
-        self._shard = shard
+        self.shard = shard
 
     async def watermarks(self, bot_id: str) -> Watermarks:
         """How far heed got."""
@@ -67,7 +67,7 @@ class SeenUpdates:
                 chats.places(s, PLATFORM, MAX_PLACES),
             )
         )
-        by_chat = {row.chat_key: _snowflake(row.update_id) for row in taken if self._shard.hears(row.server)}
+        by_chat = {row.chat_key: _snowflake(row.update_id) for row in taken if self.shard.hears(row.server)}
         servers = {row.chat_key: row.server for row in taken if row.server}
         began = [_snowflake(key) for key in starts]
         newest = max([*by_chat.values(), *began], default=0)
