@@ -14,13 +14,12 @@ from typing import Any
 from bench.config import BenchConfig
 from bench.figures import Row, row
 from bench.memory import worker_bytes
-from bench.people import person
+from bench.people import share_a_lesson
 from evals import cases
 from evals.client import Client
 from evals.server import HeedServer
 from evals.study import Advance
 
-LESSON = "question"  # leaves answers about as long as they were
 FEW, MANY = "few", "many"
 TARGET_TIME = 1 / 0.9  # nine tenths of the throughput
 _GB = 1e9
@@ -44,7 +43,8 @@ async def measure(config: BenchConfig, advance: Advance) -> Samples:
 
 
 async def _measure(config: BenchConfig, client: Client, server: HeedServer, advance: Advance) -> Samples:
-    everybody = await _settled(config, client, advance)
+    everybody = [f"bench-population-{number}" for number in range(config.people)]
+    await share_a_lesson(config, client, everybody, lambda: advance("population"))
     groups = {FEW: everybody[: config.streams], MANY: everybody}
     samples = Samples(people=len(everybody), few=[], many=[], bytes=[await worker_bytes(server)])
     for number in range(config.rounds):
@@ -53,19 +53,6 @@ async def _measure(config: BenchConfig, client: Client, server: HeedServer, adva
         samples["bytes"].append(await worker_bytes(server))
         advance("population")
     return samples
-
-
-async def _settled(config: BenchConfig, client: Client, advance: Advance) -> list[str]:
-    """Teach one person and give the adapter to all the others. Return their names."""
-    names = [f"bench-population-{number}" for number in range(config.people)]
-    wish = cases.wish_for(config.seed, (LESSON, 1), "population")
-    lesson = await person(client, names[0]).correct(cases.corrected(config.seed, 1, "population")[0], wish.text)
-    package = await client.exported(names[0], lesson.version)
-    advance("population")
-    for name in names[1:]:
-        await client.adopt(name, package)
-        advance("population")
-    return names
 
 
 async def _round(config: BenchConfig, client: Client, users: Sequence[str], draws: random.Random) -> float:

@@ -72,7 +72,7 @@ async def run_bench(config: BenchConfig, console: Console) -> int:
     before = provenance.machine()
     with command.progress_bar() as progress:
         samples = await measure(config, command.Bar(progress, _units(config)))
-    rows = rows_of(config, samples)
+    rows = rows_of(samples)
     path = Path(config.out) / "summary.json"
     model = samples.get("model") or config.measured_model
     made = provenance.made("heed bench", config, model, before)
@@ -115,12 +115,11 @@ async def _measure_running(config: BenchConfig, folder: Path, samples: dict[str,
             samples[part] = await PARTS[part].measure(config, client, run_id, advance)
 
 
-def rows_of(config: BenchConfig, samples: dict[str, Any]) -> list[Row]:
+def rows_of(samples: dict[str, Any]) -> list[Row]:
     """Every row of the table."""
     rows: list[Row] = []
     for part in (p for p in PARTS if p in samples):
-        extra = (config.streams,) if part == "throughput" else ()
-        rows += PARTS[part].rows(samples[part], *extra)
+        rows += PARTS[part].rows(samples[part])
     return rows
 
 

@@ -1,20 +1,24 @@
-"""Tokens per second with many answers side by side: all from the base model, then each from another adapter."""
+"""Tokens per second with many answers side by side: all from the base model, then each from another adapter.
+
+One person is taught, and every other one imports that adapter, so that each has files and a slot of their own.
+"""
 
 import asyncio
 import statistics
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from bench.config import BenchConfig
 from bench.figures import Row, row
-from bench.people import person
-from evals import cases
+from bench.people import share_a_lesson
+from evals import cases, provenance
 from evals.client import Client
 from evals.study import BASE_MODEL, Advance
 
-LESSON = "question"  # leaves answers about as long as they were
 MODELS = {"base": BASE_MODEL, "adapters": "heed"}
-Samples = dict[str, list[float]]
+TARGET_TIMES = {provenance.POCKET: 1 / 0.7}  # seven tenths of the base model's throughput; of others nine
+Samples = dict[str, Any]
 
 
 def units(config: BenchConfig) -> int:
@@ -25,11 +29,9 @@ def units(config: BenchConfig) -> int:
 async def measure(config: BenchConfig, client: Client, run_id: str, advance: Advance) -> Samples:
     """Tokens per second of every round; the two kinds take turns, so that a busy machine hurts both."""
     users = [f"bench-{run_id}-stream-{number}" for number in range(config.streams)]
-    for number, user in enumerate(users):
-        wish = cases.wish_for(config.seed, (LESSON, 1), "throughput", number)
-        await person(client, user).correct(cases.corrected(config.seed, 1, "throughput", number)[0], wish.text)
-        advance("throughput")
-    samples: Samples = {kind: [] for kind in MODELS}
+    await share_a_lesson(config, client, users, lambda: advance("throughput"))
+    target = TARGET_TIMES.get(config.measured_model, 1 / 0.9)
+    samples: Samples = {"streams": config.streams, "target": target, **{kind: [] for kind in MODELS}}
     for number in range(config.rounds):
         for kind in list(MODELS)[:: 1 if number % 2 == 0 else -1]:
             samples[kind].append(await _round(config, client, users, kind))
@@ -51,11 +53,13 @@ async def _stream(config: BenchConfig, client: Client, user: str, model: str) ->
     return count
 
 
-def rows(samples: Samples, streams: int) -> list[Row]:
+def rows(samples: Samples) -> list[Row]:
     """Return the rows of the table, with the ratio of the medians."""
-    base, adapters = samples["base"], samples["adapters"]
+    base, adapters, streams = samples["base"], samples["adapters"], samples["streams"]
+    ratio = statistics.median(base) / statistics.median(adapters)
     return [
         row(f"{streams} streams, base model", "tokens/s", base),
         row(f"{streams} streams, {streams} adapters", "tokens/s", adapters),
-        Row("  adapters / base", "ratio", statistics.median(adapters) / statistics.median(base)),
+        Row("  adapters / base", "ratio", 1 / ratio),
+        Row("  time of a token, adapters / base", "ratio", ratio, None, samples["target"]),
     ]

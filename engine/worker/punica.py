@@ -1,8 +1,9 @@
-"""vLLM's LoRA arithmetic on a CPU, one pair of matrix products per adapter.
+"""vLLM's LoRA arithmetic on a CPU, with the rows of a batch grouped by adapter.
 
 vLLM's own version copies an adapter's matrices once per token, which halves decoding, and gives rows without an
-adapter (index -1) the last slot's adapter whenever they share a batch with others (vLLM pull request 48421). This one
-groups rows by slot. Invariants: rows of the base model and of the zero adapter are left exactly as they are; a row gets
+adapter (index -1) the last slot's adapter whenever they share a batch with others (vLLM pull request 48421). Here an
+adapter with many rows has a pair of products of its own, and adapters with few rows each, as in decoding, share one
+batched pair. Invariants: rows of the base model and of the zero adapter are left exactly as they are; a row gets
 nothing but its own adapter's product.
 """
 
@@ -15,19 +16,44 @@ from torch import Tensor
 from vllm.lora.punica_wrapper.punica_cpu import PunicaWrapperCPU
 
 from engine.adapter_ref import ZERO_LORA_INT_ID
+from engine.worker.slot_matrices import SlotMatrices
 
-MIN_GROUP = 16  # tokens of one adapter in a batch from which it gets matrix products of its own
+MIN_ROWS = 4  # of one adapter in a batch from which it gets products of its own
+MIN_SHARING = 4  # adapters with fewer rows each, from which they share a batched pair of products
 
 Rows: TypeAlias = slice | Tensor
 
 
+@dataclass(frozen=True)
+class SharedRows:
+    """The rows of several adapters with few rows each. M: the most rows that one of them has.
+
+    Every slot has M places, which hold its rows, or any row where it has fewer.
+    """
+
+    rows: Rows  # R of them
+    filling_SM: Tensor  # the row in each place of all slots
+    places_R: Tensor  # the place of each row
+
+    @classmethod
+    def of(cls, rows_by_slot: dict[int, list[int]], num_slots: int) -> "SharedRows":
+        """Share the rows out to places."""
+        most = max(map(len, rows_by_slot.values()))
+        pairs = sorted(
+            (row, slot * most + place) for slot, rows in rows_by_slot.items() for place, row in enumerate(rows)
+        )
+        rows, places = [row for row, _ in pairs], torch.tensor([place for _, place in pairs])
+        filling = torch.full((num_slots * most,), rows[0])
+        filling[places] = torch.tensor(rows)
+        return cls(_as_slice(rows), filling, places)
+
+
 @dataclass
 class RowGroups:
-    """The rows of a batch by slot. `mixed`: rows of many adapters with few tokens each, computed together."""
+    """The rows of a batch by slot."""
 
     groups: list[tuple[int, Rows]] = field(default_factory=list)  # slot, rows
-    mixed: Rows | None = None
-    others_TS1: Tensor | None = None  # for the mixed rows: True at every slot that is not the row's own
+    shared: SharedRows | None = None
 
     @classmethod
     def of(cls, token_lora_ids: Sequence[int], slot_of: dict[int, int], num_slots: int) -> "RowGroups":
@@ -36,18 +62,11 @@ class RowGroups:
         for row, lora_id in enumerate(token_lora_ids):
             if lora_id not in (0, ZERO_LORA_INT_ID):
                 rows_by_slot.setdefault(slot_of[lora_id], []).append(row)
-        few = {slot: rows for slot, rows in rows_by_slot.items() if len(rows) < MIN_GROUP}
-        if len(few) < 2:
+        few = {slot: rows for slot, rows in rows_by_slot.items() if len(rows) < MIN_ROWS}
+        if len(few) < MIN_SHARING:
             few = {}
         groups = [(slot, _as_slice(rows)) for slot, rows in rows_by_slot.items() if slot not in few]
-        return cls(groups, *_mix(few, num_slots)) if few else cls(groups)
-
-
-def _mix(rows_by_slot: dict[int, list[int]], num_slots: int) -> tuple[Rows, Tensor]:
-    pairs = sorted((row, slot) for slot, rows in rows_by_slot.items() for row in rows)
-    others = torch.ones(len(pairs), num_slots, 1, dtype=torch.bool)
-    others[torch.arange(len(pairs)), torch.tensor([slot for _, slot in pairs])] = False
-    return _as_slice([row for row, _ in pairs]), others
+        return cls(groups, SharedRows.of(few, num_slots) if few else None)
 
 
 def _as_slice(rows: list[int]) -> Rows:
@@ -63,7 +82,7 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
         super().__init__(*args, **kwargs)
         self._rows = RowGroups()
         self._slots: list[int | None] = []  # adapter id by slot
-        self._b_of_all_slots: dict[int, Tensor] = {}  # [slots r, N] by address; valid while no slot changes hands
+        self._matrices: dict[int, SlotMatrices] = {}  # of each layer, by the address of its first A
 
     def update_metadata(
         self, mapping: Any, lora_index_to_id: list[int | None], max_loras: int, vocab_size: int, **kwargs: Any
@@ -74,7 +93,8 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
         self._rows = RowGroups.of(mapping.index_mapping, slot_of, len(lora_index_to_id))
         if self._slots != lora_index_to_id:
             self._slots = list(lora_index_to_id)
-            self._b_of_all_slots.clear()
+            for matrices in self._matrices.values():
+                matrices.follow(self._slots)
 
     def add_lora_linear(
         self,
@@ -90,34 +110,46 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
 
         Axes: y [T, N], x [T, K], A_i [slots, 1, r, K], B_i [slots, 1, N_i, r].
         """
-        first = 0
-        for a, b, size in zip(lora_a_stacked, lora_b_stacked, output_slices, strict=True):
-            out = y[:, first : first + size]
-            for slot, rows in self._rows.groups:
-                _add_product(out, rows, x[rows] @ a[slot, 0].t(), b[slot, 0].t(), scale)
-            if self._rows.mixed is not None:
-                self._add_mixed(out, x, self._rows.mixed, a, b, scale)
-            first += size
+        if not self._rows.groups and self._rows.shared is None:
+            return
+        matrices = self._matrices_of(lora_a_stacked, lora_b_stacked)
+        for slot, rows in self._rows.groups:
+            _add_group(y, x, rows, matrices, slot, scale)
+        if self._rows.shared is not None:
+            _add_shared(y, x, self._rows.shared, matrices, scale)
 
-    def _add_mixed(self, out: Tensor, x: Tensor, rows: Rows, a: Tensor, b: Tensor, scale: float) -> None:
-        """Compute all slots in one product with the other slots of each row cleared: less work than one per adapter."""
-        num_slots, _, rank, _ = a.shape
-        shrunk = (x[rows] @ a.view(num_slots * rank, -1).t()).view(-1, num_slots, rank)
-        shrunk.masked_fill_(self._rows.others_TS1, 0.0)
-        _add_product(out, rows, shrunk.flatten(1), self._all_b(b), scale)
-
-    def _all_b(self, b: Tensor) -> Tensor:
-        key = b.data_ptr()
-        if key not in self._b_of_all_slots:
-            self._b_of_all_slots[key] = b[:, 0].transpose(1, 2).flatten(0, 1)
-        return self._b_of_all_slots[key]
+    def _matrices_of(self, a: tuple[Tensor, ...], b: tuple[Tensor, ...]) -> SlotMatrices:
+        key = a[0].data_ptr()
+        if key not in self._matrices:
+            self._matrices[key] = SlotMatrices(a, b)
+            self._matrices[key].follow(self._slots)
+        return self._matrices[key]
 
 
-def _add_product(out: Tensor, rows: Rows, left: Tensor, right: Tensor, scale: float) -> None:
+def _add_group(y: Tensor, x: Tensor, rows: Rows, matrices: SlotMatrices, slot: int, scale: float) -> None:
+    """Add the products of one slot."""
+    shrunk = (x[rows] @ matrices.a_SKR[slot]).split(matrices.rank, 1)
+    found = [part @ b_SrN[slot] for part, b_SrN in zip(shrunk, matrices.b_SrN, strict=True)]
+    _add(y, rows, _beside_each_other(found), scale)
+
+
+def _add_shared(y: Tensor, x: Tensor, shared: SharedRows, matrices: SlotMatrices, scale: float) -> None:
+    """Compute the product of each slot with its own places, then take the rows out of these."""
+    x_SMK = x.index_select(0, shared.filling_SM).view(len(matrices.a_SKR), -1, x.shape[1])
+    shrunk = torch.bmm(x_SMK, matrices.a_SKR).split(matrices.rank, 2)
+    found = [torch.bmm(part, b_SrN) for part, b_SrN in zip(shrunk, matrices.b_SrN, strict=True)]
+    _add(y, shared.rows, _beside_each_other(found).flatten(0, 1).index_select(0, shared.places_R), scale)
+
+
+def _beside_each_other(parts: Sequence[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+
+
+def _add(out: Tensor, rows: Rows, change: Tensor, scale: float) -> None:
     if isinstance(rows, slice):
-        out[rows].addmm_(left, right, alpha=scale)
+        out[rows].add_(change, alpha=scale)
     else:
-        out.index_add_(0, rows, left @ right, alpha=scale)
+        out.index_add_(0, rows, change, alpha=scale)
 
 
 def install() -> None:

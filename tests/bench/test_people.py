@@ -1,6 +1,7 @@
 """The people a benchmark talks as."""
 
-from bench.people import person, wish_in_turn
+from bench.config import BenchConfig
+from bench.people import person, share_a_lesson, wish_in_turn
 from engine.pocket.style import PREFERENCES
 from evals.client import Client
 from tests.evals.fake_heed import FakeHeed, serving
@@ -20,3 +21,15 @@ def test_lessons_go_through_all_preferences_in_turn() -> None:
     assert [wish.direction for wish in wishes] == [(name, 1) for name in [*PREFERENCES, *PREFERENCES][: len(wishes)]]
     assert wishes[3] == wish_in_turn(0, "gaps", 3)
     assert len({wish.text for wish in wishes}) > len(wishes) // 2
+
+
+async def test_one_lesson_is_shared_by_all() -> None:
+    """One person is taught, and each of the others has that version as their own first one."""
+    fake = FakeHeed()
+    steps: list[None] = []
+    async with serving(fake) as url, Client(url) as client:
+        await share_a_lesson(BenchConfig(), client, ["ana", "ben", "cy"], lambda: steps.append(None))
+    taught = fake.user("ana").versions[1]
+    assert set(fake.users) == {"ana", "ben", "cy"}
+    assert all((user.active, user.versions[-1]) == (1, taught) for user in fake.users.values())
+    assert len(steps) == 3

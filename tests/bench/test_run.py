@@ -21,7 +21,7 @@ async def test_rows_and_samples_are_written(tmp_path: Path, capsys: pytest.Captu
         config = BenchConfig(**SMALL, only=("latency", "throughput"), url=url, out=str(tmp_path))
         assert await run.run_bench(config, Console(width=150)) == 0
     written = json.loads((tmp_path / "summary.json").read_text())
-    again = run.rows_of(config, written["samples"])
+    again = run.rows_of(written["samples"])
     assert [row.to_json() for row in again] == written["rows"]
     assert written["machine"]["at_start"]["cores"] >= 1
     assert {"commit", "weights_sha256", "config", "settings"} <= set(written)

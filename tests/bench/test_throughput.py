@@ -7,23 +7,36 @@ from tests.evals.fake_heed import FakeHeed, serving
 
 
 async def test_every_stream_has_an_adapter_of_its_own() -> None:
-    """Three people are taught, then both kinds are timed in every round."""
+    """One of three people is taught, the others are given it, then both kinds are timed in every round."""
     fake = FakeHeed()
     config = BenchConfig(streams=3, rounds=2, questions=2)
     async with serving(fake) as url, Client(url) as client:
         samples = await throughput.measure(config, client, "run", lambda _: None)
     assert {name: user.active for name, user in fake.users.items()} == {f"bench-run-stream-{n}": 1 for n in range(3)}
-    assert {kind: len(rates) for kind, rates in samples.items()} == {"base": 2, "adapters": 2}
-    assert all(rate > 0 for rates in samples.values() for rate in rates)
-    assert len(fake.asked) == 3 + 2 * 2 * 3 * 2
+    assert {kind: len(samples[kind]) for kind in throughput.MODELS} == {"base": 2, "adapters": 2}
+    assert all(rate > 0 for kind in throughput.MODELS for rate in samples[kind])
+    assert len(fake.asked) == 1 + 2 * 2 * 3 * 2
 
 
 def test_the_ratio_is_made_of_the_medians() -> None:
     """Within one run."""
-    rows = throughput.rows({"base": [90.0, 100.0, 500.0], "adapters": [80.0, 70.0, 90.0]}, 16)
+    rates = {"base": [90.0, 100.0, 500.0], "adapters": [80.0, 70.0, 90.0]}
+    rows = throughput.rows({"streams": 16, "target": 1 / 0.7, **rates})
     assert [row.name.strip() for row in rows] == [
         "16 streams, base model",
         "16 streams, 16 adapters",
         "adapters / base",
+        "time of a token, adapters / base",
     ]
-    assert rows[2].median == 0.8
+    assert (rows[2].median, rows[3].median) == (0.8, 1.25)
+    assert rows[3].is_met
+
+
+async def test_a_real_model_is_asked_for_more() -> None:
+    """Nine tenths of the throughput without adapters, for the pocket model's seven."""
+    targets = []
+    for model in ("pocket", "smollm2"):
+        async with serving(FakeHeed()) as url, Client(url) as client:
+            config = BenchConfig(streams=2, rounds=1, questions=1, model=model)
+            targets.append((await throughput.measure(config, client, "run", lambda _: None))["target"])
+    assert targets == [1 / 0.7, 1 / 0.9]

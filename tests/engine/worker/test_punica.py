@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.adapter_ref import ZERO_LORA_INT_ID
-from engine.worker.punica import MIN_GROUP, GroupedPunicaWrapper, RowGroups, install
+from engine.worker.punica import MIN_ROWS, GroupedPunicaWrapper, RowGroups, install
 
-SLOTS, RANK, INPUTS, OUTPUTS = 5, 3, 6, (4, 2)
-IDS = [101, 102, 103, ZERO_LORA_INT_ID, None]  # adapter id by slot
+SLOTS, RANK, INPUTS, OUTPUTS = 7, 3, 6, (4, 2)
+IDS = [101, 102, 103, ZERO_LORA_INT_ID, 104, 105, None]  # adapter id by slot
 
 
 def seeded(*shape: int, seed: int) -> Any:
@@ -52,7 +52,9 @@ def expected(ids: list[int], x: Any, a: tuple[Any, ...], b: tuple[Any, ...], y: 
     return out
 
 
-@given(st.lists(st.tuples(st.sampled_from([0, 101, 102, 103, ZERO_LORA_INT_ID]), st.integers(1, 40)), max_size=8))
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 101, 102, 103, 104, 105, ZERO_LORA_INT_ID]), st.integers(1, 9)), max_size=8)
+)
 def test_every_row_gets_its_own_adapter(runs: list[tuple[int, int]]) -> None:
     """Any mixture of adapters, the base and the zero adapter gives the result of the formula."""
     ids = [lora_id for lora_id, length in runs for _ in range(length)] or [101]
@@ -76,17 +78,17 @@ def test_a_base_row_among_adapter_rows_is_left_exactly_as_it_is() -> None:
 
 def test_values_that_are_no_numbers_in_another_slot_stay_there() -> None:
     """An adapter of enormous values in the batch spoils only its own rows."""
-    ids = [101, 102, 103]
+    ids = [101, 102, 104, 105, 103]
     a, b = stacks()
     for tensor in a:
         tensor[2] = float("inf")
-    out = torch.zeros(3, sum(OUTPUTS))
-    wrapper_for(ids).add_lora_linear(out, seeded(3, INPUTS, seed=1), a, b, 1.0, OUTPUTS)
-    assert torch.isfinite(out[:2]).all()
+    out = torch.zeros(5, sum(OUTPUTS))
+    wrapper_for(ids).add_lora_linear(out, seeded(5, INPUTS, seed=1), a, b, 1.0, OUTPUTS)
+    assert torch.isfinite(out[:4]).all()
 
 
 def test_a_slot_that_changes_hands_is_read_again() -> None:
-    """A cached B is dropped as soon as a slot holds another adapter."""
+    """The matrices of a slot are read anew as soon as it holds another adapter."""
     ids = [101, 102]
     a, b = stacks()
     x = seeded(2, INPUTS, seed=1)
@@ -94,8 +96,8 @@ def test_a_slot_that_changes_hands_is_read_again() -> None:
     wrapper.add_lora_linear(torch.zeros(2, sum(OUTPUTS)), x, a, b, 1.0, OUTPUTS)
     for tensor in b:
         tensor[0] += 1.0
-    moved: list[int | None] = [104, *IDS[1:]]
-    update(wrapper, [104, 102], moved)
+    moved: list[int | None] = [106, *IDS[1:]]
+    update(wrapper, [106, 102], moved)
     out = torch.zeros(2, sum(OUTPUTS))
     wrapper.add_lora_linear(out, x, a, b, 1.0, OUTPUTS)
     assert torch.allclose(out, expected(ids, x, a, b, torch.zeros_like(out)), atol=1e-4)
@@ -113,10 +115,19 @@ def test_the_scale_is_applied_once() -> None:
 
 
 def test_an_adapter_with_many_tokens_gets_products_of_its_own() -> None:
-    """A prompt beside single decode steps makes one group, and the rest is mixed."""
-    rows = RowGroups.of([101] * MIN_GROUP + [102, 103, 102], {101: 0, 102: 1, 103: 2}, SLOTS)
-    assert rows.groups == [(0, slice(0, MIN_GROUP))]
-    assert rows.mixed == slice(MIN_GROUP, MIN_GROUP + 3)
+    """A prompt beside single decode steps makes one group, and the rest shares a batched pair of products."""
+    slot_of = {101: 0, 102: 1, 103: 2, 104: 4, 105: 5}
+    rows = RowGroups.of([101] * MIN_ROWS + [102, 103, 102, 104, 105], slot_of, SLOTS)
+    assert rows.groups == [(0, slice(0, MIN_ROWS))]
+    assert rows.shared is not None
+    assert rows.shared.rows == slice(MIN_ROWS, MIN_ROWS + 5)
+    assert rows.shared.filling_SM[rows.shared.places_R].tolist() == [*range(MIN_ROWS, MIN_ROWS + 5)]
+
+
+def test_few_adapters_in_a_batch_leave_the_other_slots_unread() -> None:
+    """Products of all slots are worth it from several adapters on; before, each has its own."""
+    rows = RowGroups.of([101, 102, 101], {101: 0, 102: 1}, SLOTS)
+    assert rows == RowGroups([(0, rows.groups[0][1]), (1, slice(1, 2))])
 
 
 def test_a_batch_of_the_base_alone_costs_nothing() -> None:
