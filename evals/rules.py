@@ -24,7 +24,7 @@ ALONE = {  # one sample, nothing held still, and the whole parent: what the othe
     # and nothing that a model's calibration would add
     "reads_hindsight": True, "reads_own_note": False, "shows_rewrites": True,
     "opening_weight": 1.0, "closing_weight": 1.0, "guidance_scale": 1.0,
-    "whole_first_step": True, "mini_batch_samples": 4, "max_teacher_rollouts": 0, "num_openings": 0, "work_share": 1.0,
+    "whole_first_step": True, "mini_batch_samples": 4, "max_teacher_rollouts": 0, "num_openings": 0, "work_steps": 1,
     "work_rate": 1.0,
 }  # fmt: skip
 _PUBLISHED = {**ALONE, "reads_notes": False, "keeps_optimizer": True, "lora_rank": 32, "lora_alpha": 64}

@@ -17,7 +17,7 @@ class HostConfig:
     block_size: int = 32  # tokens of one prefix-cache block; vLLM's CPU kernels want a multiple of 32
     kv_cache_bytes: int | None = None  # None: 256 MiB on a CPU, vLLM's own profile on a GPU
     max_lora_rank: int = 32  # the rank every adapter slot is padded to: the highest that is served (as in CLaaS)
-    max_cpu_loras: int = 256  # adapters kept ready in host memory, at most; the others come from disk
+    max_cpu_loras: int = 64  # adapters kept ready in host memory, at most: vLLM lists them in every step; others: disk
     adapter_cache_bytes: int = 512 << 20  # of host memory, for adapters kept ready: half vLLM's, half the trainer's
     max_loras_gpu: int = 8  # adapter slots in GPU memory: 174 MB each for an 8B model at rank 32
     dtype: str = "auto"  # "auto": float32 on a CPU, the checkpoint's own type on a GPU

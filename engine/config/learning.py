@@ -4,7 +4,6 @@ Values marked [learning 0] come from the project's own measurements on models of
 what may move them.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
@@ -24,7 +23,6 @@ _SHARES = (
 )  # fmt: skip
 MAX_STEPS = 1000  # of one update
 _OF_ALL = ("rollout_quantile", "rollout_temperature", "longest_rollout_tokens")  # updates: they share their rollouts
-_FEWER_AT_WORK = ("num_teacher_rollouts", "max_teacher_rollouts", "num_openings")
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 FUSED_MODULES = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}  # as in Phi-3
 
@@ -95,7 +93,7 @@ class LearnConfig:
     num_teacher_rollouts: int = 12  # prompts the teacher answers itself: states the student has yet to reach (ADR 5)
     max_teacher_rollouts: int = 0  # up to as many if they are short, for as much work as max_rollout_tokens each
     num_openings: int = 0  # further prompts of which it only begins the answer: there a wish is followed or not
-    work_share: float = 0.45  # of the teacher's answers in a lesson about an agent's work, whose samples are long
+    work_steps: int = 3  # times the steps of a lesson about a chat, where it is about an agent's work (docs/LOG.md)
     work_rate: float = 0.6  # times parent_rate there: at the whole rate every third lesson moves what it is not about
     num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
 
@@ -119,7 +117,7 @@ class LearnConfig:
         require_range("learn.is_clip", self.is_clip, 1, 20)
         for name in _SHARES:
             require_range(f"learn.{name}", getattr(self, name), 0, 1)
-        require_range("learn.work_share", self.work_share, 0.01, 1)
+        require_range("learn.work_steps", self.work_steps, 1, 100)
         require_range("learn.guidance_scale", self.guidance_scale, 1, 5)
         require_range("learn.opening_weight", self.opening_weight, 1, 100)
         require_range("learn.closing_weight", self.closing_weight, 1, 100)
@@ -164,9 +162,9 @@ class LearnConfig:
         return replace(self, learning_rate=0.5 * self.learning_rate)
 
     def at_work(self) -> "LearnConfig":
-        """Return a copy for a lesson about an agent's work: whose samples are several times as long."""
-        fewer = {name: math.ceil(self.work_share * getattr(self, name)) for name in _FEWER_AT_WORK}
-        return replace(self, parent_rate=self.work_rate * self.parent_rate, **fewer)
+        """Return a copy for a lesson about an agent's work: a wish there is one call among many, and harder to hold."""
+        steps = min(MAX_STEPS, self.work_steps * self.steps)
+        return replace(self, steps=steps, parent_rate=self.work_rate * self.parent_rate)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as they cross into the worker process."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from engine.config import ConfigError, LearnConfig, VersionConfig
+from engine.config.learning import MAX_STEPS
 
 
 def test_the_learning_settings_survive_the_way_into_the_worker() -> None:
@@ -32,16 +33,14 @@ def test_an_update_with_a_parent_takes_a_smaller_rate() -> None:
     assert [learn.learning_rate_at(step, has_parent=True) for step in (0, 1)] == [0.05, 0.025]
 
 
-def test_a_lesson_about_an_agents_work_takes_fewer_answers_than_one_about_a_chat_and_a_smaller_rate_later() -> None:
-    """Never none of what a chat has, and never any of what it has not; as many steps, and the first lesson's rate."""
-    chat = LearnConfig(
-        steps=20, num_teacher_rollouts=12, max_teacher_rollouts=0, work_share=0.45, parent_rate=0.5, work_rate=0.6
-    )
+def test_a_lesson_about_an_agents_work_takes_more_steps_than_one_about_a_chat_and_a_smaller_rate_later() -> None:
+    """As many answers of the teacher, and the first lesson's rate; never more steps than one update may have."""
+    chat = LearnConfig(steps=20, num_teacher_rollouts=12, work_steps=3, parent_rate=0.5, work_rate=0.6)
     work = chat.at_work()
-    assert (work.steps, work.num_teacher_rollouts, work.max_teacher_rollouts) == (20, 6, 0)
-    assert work.learning_rate_at(3, has_parent=False) == chat.learning_rate_at(3, has_parent=False)
+    assert (work.steps, work.num_teacher_rollouts) == (60, 12)
+    assert work.learning_rate_at(0, has_parent=False) == chat.learning_rate_at(0, has_parent=False)
     assert work.parent_rate == pytest.approx(0.3)
-    assert replace(chat, num_teacher_rollouts=1, work_share=0.1).at_work().num_teacher_rollouts == 1
+    assert replace(chat, steps=MAX_STEPS).at_work().steps == MAX_STEPS
 
 
 def test_no_override_changes_nothing() -> None:

@@ -1,5 +1,6 @@
 """engine.training.adapter_tensors: reading and writing one adapter, and the checks on it."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -46,6 +47,14 @@ def test_a_lower_rank_than_the_slots_fits() -> None:
     """A slot is padded, so an adapter of any rank up to the highest is taken."""
     require_fitting(adapter(rank=4), adapter(0.0, rank=1), max_rank=4)
     assert replace(adapter(), is_on_disk=True).is_finite
+
+
+@pytest.mark.parametrize("values", [[math.nan], [math.inf], [math.inf, -math.inf], [3e38, 3e38]])
+def test_what_is_no_number_is_found(values: list[float]) -> None:
+    """One value is enough, wherever it stands; numbers that cannot be added up are none to learn with."""
+    broken = adapter(1.0)
+    broken.tensors[NAME_B].flatten()[: len(values)] = torch.tensor(values)
+    assert not broken.is_finite
 
 
 def test_a_whole_adapter_has_the_tensors_of_its_modules_and_no_others() -> None:
