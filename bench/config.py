@@ -8,8 +8,8 @@ from evals.arguments import described
 from evals.errors import ArgumentError
 
 PARTS = (
-    "start", "intake", "parked", "dashboards", "crowd", "latency", "throughput", "gaps", "http", "training", "memory",
-    "population", "cluster",
+    "start", "intake", "parked", "dashboards", "crowd", "latency", "throughput", "gaps", "http", "training", "claas",
+    "memory", "population", "cluster",
 )  # fmt: skip
 DEFAULT_PARTS = tuple(part for part in PARTS if part != "cluster")  # which needs a server's database
 

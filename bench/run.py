@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from bench import (
+    claas,
     cluster,
     crowd,
     dashboards,
@@ -44,6 +45,7 @@ PARTS: dict[str, ModuleType] = {
     "dashboards": dashboards,
     "crowd": crowd,
     "training": training,
+    "claas": claas,
     "memory": memory,
     "population": population,
     "cluster": cluster,
@@ -55,7 +57,18 @@ PARTS: dict[str, ModuleType] = {
 
 GPU = "gpu"  # before the arguments: a benchmark of its own (`bench.gpu`)
 # need no running heed
-BY_THEMSELVES = ("start", "intake", "parked", "dashboards", "crowd", "training", "memory", "population", "cluster")
+BY_THEMSELVES = (
+    "start",
+    "intake",
+    "parked",
+    "dashboards",
+    "crowd",
+    "training",
+    "claas",
+    "memory",
+    "population",
+    "cluster",
+)
 
 
 def main(words: Sequence[str]) -> int:
