@@ -2,11 +2,11 @@
 
 What was taught is measured where neither has trained: on the teacher's answers to other prompts of the model's bank,
 as KL(teacher || student) in nats per token (`engine.training.scoring`); each lesson starts from the base model. Beside
-it stands how far either has moved the base model's answers to neutral prompts, which no lesson is about. CLaaS's
-step (`evals.rules`) sees the corrected answer alone and is computed by heed's own forward and backward, at each of the
-rates that the comparison of rules tries; the best one counts. Its seconds are those up to the last look at which it had
-not got there, and only what it trains is timed; heed's are the whole update in the worker, its own measurements
-included. Neither has the time that a model writes in.
+it stands how far either has moved the base model's answers to neutral prompts, which no lesson is about. CLaaS's step
+(`evals.rules`) sees the corrected answer alone, with heed's words around the feedback, and is computed by heed's own
+forward and backward, at each of a few rates, lower ones than a single step wants; the best one counts. Its seconds are
+those up to the last look at which it had not got there, and only what it trains is timed; heed's are the whole update
+in the worker, its own measurements included. Neither has the time that a model writes in.
 """
 
 import asyncio
@@ -39,6 +39,7 @@ NUM_PROBES = 8
 LONGEST = 2.0  # times heed's seconds that the repeated step is given
 LOOK_EVERY = 1.3  # times as many steps as at the last look
 TARGET = 0.5
+RATES, REAL_RATES = (1e-3, 3e-3, 1e-2, 3e-2), (1e-4, 3e-4, 1e-3, 3e-3)  # of the repeated step
 MAX_STEPS = 1000  # that one update may have
 REAL = ("shorter", "one_sentence", "concise")  # wishes that a real model is taught in turn
 _PHASES = ("teacher", "steps")  # that are timed of the repeated step
@@ -75,9 +76,9 @@ async def measure(config: BenchConfig, advance: Advance) -> Samples:
 
 
 def _record(bench: Bench, config: BenchConfig, number: int) -> Samples:
-    case, rule = _case(bench, config, number), RULES["claas"]
+    case = _case(bench, config, number)
     heed = _heeds(bench, case)
-    rates = rule.rates if config.measured_model in PACKAGED else rule.real_rates
+    rates = RATES if config.measured_model in PACKAGED else REAL_RATES
     repeated = [_repeated(bench, case, rate, heed) for rate in rates]
     return {"before": _apart(bench, case.probes, None), "heed": heed, "claas": repeated}
 

@@ -1,7 +1,6 @@
 """The part claas: a lesson by heed, and CLaaS's step repeated until it has taught as much."""
 
 import math
-from dataclasses import replace
 from itertools import islice, pairwise
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 
 from bench import claas
 from bench.config import BenchConfig
-from evals.rules import RULES
 
 
 def found(seconds: float, left: float = 0.2, **more: Any) -> dict[str, Any]:
@@ -21,7 +19,7 @@ async def test_both_start_from_the_base_model_and_are_measured_where_neither_tra
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The pocket model learns a wish; a rate at which nothing moves spends its time and never gets there."""
-    monkeypatch.setitem(RULES, "claas", replace(RULES["claas"], rates=(1e-9,)))
+    monkeypatch.setattr(claas, "RATES", (1e-9,))
     monkeypatch.setattr(claas, "LONGEST", 0.1)
     advanced: list[str] = []
     samples = await claas.measure(BenchConfig(rounds=1, seed=4), advanced.append)
