@@ -17,6 +17,7 @@ from typing import Any
 
 from engine.adapter_ref import ZERO_LORA_INT_ID
 from engine.training.adapter_tensors import AdapterTensors, read_directory, require_fitting
+from engine.worker import punica
 
 logger = logging.getLogger(__name__)
 
@@ -105,6 +106,7 @@ def check_servable(lora_manager: Any, adapter: AdapterTensors) -> None:
 def _loader(lora_manager: Any, registry: LoraRegistry) -> Callable[[Any], Any]:
     def load_adapter(lora_request: Any) -> Any:
         adapter = registry.get_or_zero(lora_request.lora_int_id, lora_request.lora_path)
+        punica.forget(lora_manager, lora_request.lora_int_id)
         try:
             return _to_lora_model(lora_manager, adapter, lora_request.lora_int_id)
         except Exception as error:  # noqa: BLE001 - an exception here ends the engine for everyone

@@ -96,6 +96,12 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
             for matrices in self._matrices.values():
                 matrices.follow(self._slots)
 
+    def forget(self, lora_int_id: int) -> None:
+        """Read an adapter's matrices anew before the next forward pass: vLLM is about to load it. In place."""
+        self._slots = []
+        for matrices in self._matrices.values():
+            matrices.forget(lora_int_id)
+
     def add_lora_linear(
         self,
         y: Tensor,
@@ -150,6 +156,13 @@ def _add(out: Tensor, rows: Rows, change: Tensor, scale: float) -> None:
         out[rows].add_(change, alpha=scale)
     else:
         out.index_add_(0, rows, change, alpha=scale)
+
+
+def forget(lora_manager: Any, lora_int_id: int) -> None:
+    """Have an adapter's matrices read anew: what could not be read once may be whole by now. In place."""
+    for wrapper in lora_manager._adapter_manager.punica_wrapper_mapping.values():
+        if isinstance(wrapper, GroupedPunicaWrapper):
+            wrapper.forget(lora_int_id)
 
 
 def install() -> None:

@@ -2,8 +2,8 @@
 
 vLLM keeps room for the greatest rank that it may be given, and B the other way round; a product of all slots would
 read and multiply those zeros, and in bfloat16 rearrange the matrices for every token. Invariants: they are those of
-the adapters that the slots hold, each read once when a slot changes hands; a rank of which all slots' rows are zero
-is left out.
+the adapters that the slots hold, each read once when a slot changes hands or vLLM has loaded it anew; a rank of which
+all slots' rows are zero is left out.
 """
 
 from collections.abc import Sequence
@@ -36,6 +36,10 @@ class SlotMatrices:
         for slot in changed:
             self._read(slot)
         self._ids = list(ids)
+
+    def forget(self, lora_id: int) -> None:
+        """Read this adapter anew the next time. In place."""
+        self._ids = [None if known == lora_id else known for known in self._ids]
 
     def _read(self, slot: int) -> None:
         rank = self.rank

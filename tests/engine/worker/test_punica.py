@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.adapter_ref import ZERO_LORA_INT_ID
-from engine.worker.punica import MIN_ROWS, GroupedPunicaWrapper, RowGroups, install
+from engine.worker.punica import MIN_ROWS, GroupedPunicaWrapper, RowGroups, forget, install
 
 SLOTS, RANK, INPUTS, OUTPUTS = 7, 3, 6, (4, 2)
 IDS = [101, 102, 103, ZERO_LORA_INT_ID, 104, 105, None]  # adapter id by slot
@@ -101,6 +101,25 @@ def test_a_slot_that_changes_hands_is_read_again() -> None:
     out = torch.zeros(2, sum(OUTPUTS))
     wrapper.add_lora_linear(out, x, a, b, 1.0, OUTPUTS)
     assert torch.allclose(out, expected(ids, x, a, b, torch.zeros_like(out)), atol=1e-4)
+
+
+def test_an_adapter_that_is_loaded_again_is_read_again() -> None:
+    """In the same slot, with no pass between: vLLM served zeros for what it could not read."""
+    a, b = stacks()
+    whole = [tensor[0].clone() for tensor in a]
+    for tensor in a:
+        tensor[0] = 0.0
+    x, wrapper = seeded(1, INPUTS, seed=1), wrapper_for([101])
+    wrapper.add_lora_linear(torch.zeros(1, sum(OUTPUTS)), x, a, b, 1.0, OUTPUTS)
+    manager = SimpleNamespace(_adapter_manager=SimpleNamespace(punica_wrapper_mapping={"model": wrapper}))
+    forget(manager, 101)
+    for tensor, values in zip(a, whole, strict=True):
+        tensor[0] = values
+    update(wrapper, [101])
+    out = torch.zeros(1, sum(OUTPUTS))
+    wrapper.add_lora_linear(out, x, a, b, 1.0, OUTPUTS)
+    assert torch.allclose(out, expected([101], x, a, b, torch.zeros_like(out)), atol=1e-4)
+    assert out.abs().max() > 0
 
 
 def test_the_scale_is_applied_once() -> None:
