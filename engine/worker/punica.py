@@ -10,6 +10,7 @@ nothing but its own adapter's product.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -82,7 +83,9 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
         super().__init__(*args, **kwargs)
         self._rows = RowGroups()
         self._slots: list[int | None] = []  # adapter id by slot
+        self._is_behind = False  # slots hold other adapters than were read
         self._matrices: dict[int, SlotMatrices] = {}  # of each layer, by the address of its first A
+        _wrappers.add(self)
 
     def update_metadata(
         self, mapping: Any, lora_index_to_id: list[int | None], max_loras: int, vocab_size: int, **kwargs: Any
@@ -93,14 +96,13 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
         self._rows = RowGroups.of(mapping.index_mapping, slot_of, len(lora_index_to_id))
         if self._slots != lora_index_to_id:
             self._slots = list(lora_index_to_id)
-            for matrices in self._matrices.values():
-                matrices.follow(self._slots)
+            self._is_behind = True
 
     def forget(self, lora_int_id: int) -> None:
         """Read an adapter's matrices anew before the next forward pass: vLLM is about to load it. In place."""
-        self._slots = []
         for matrices in self._matrices.values():
             matrices.forget(lora_int_id)
+        self._is_behind = True
 
     def add_lora_linear(
         self,
@@ -125,6 +127,10 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
             _add_shared(y, x, self._rows.shared, matrices, scale)
 
     def _matrices_of(self, a: tuple[Tensor, ...], b: tuple[Tensor, ...]) -> SlotMatrices:
+        if self._is_behind:
+            for matrices in self._matrices.values():
+                matrices.follow(self._slots)
+            self._is_behind = False
         key = a[0].data_ptr()
         if key not in self._matrices:
             self._matrices[key] = SlotMatrices(a, b)
@@ -158,11 +164,13 @@ def _add(out: Tensor, rows: Rows, change: Tensor, scale: float) -> None:
         out.index_add_(0, rows, change, alpha=scale)
 
 
-def forget(lora_manager: Any, lora_int_id: int) -> None:
+_wrappers: "WeakSet[GroupedPunicaWrapper]" = WeakSet()  # of this process, for `forget`; none on a GPU
+
+
+def forget(lora_int_id: int) -> None:
     """Have an adapter's matrices read anew: what could not be read once may be whole by now. In place."""
-    for wrapper in lora_manager._adapter_manager.punica_wrapper_mapping.values():
-        if isinstance(wrapper, GroupedPunicaWrapper):
-            wrapper.forget(lora_int_id)
+    for wrapper in _wrappers:
+        wrapper.forget(lora_int_id)
 
 
 def install() -> None:
