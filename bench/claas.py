@@ -15,19 +15,17 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Any
 
 from bench.config import BenchConfig
 from bench.figures import Row, row
 from bench.people import wish_in_turn
+from engine.config.learning import MAX_STEPS
 from engine.pocket import PACKAGED, trial
 from engine.pocket.trial import Bench, Correction, TrialPerson
 from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.sample import Sample
 from engine.samples import lessons
-from engine.training.adapter_tensors import AdapterTensors
-from engine.training.scoring import score_samples
 from engine.training.training_update import TrainingUpdate
 from evals import provenance
 from evals.real import gates
@@ -40,7 +38,6 @@ LONGEST = 2.0  # times heed's seconds that the repeated step is given
 LOOK_EVERY = 1.3  # times as many steps as at the last look
 TARGET = 0.5
 RATES, REAL_RATES = (1e-3, 3e-3, 1e-2, 3e-2), (1e-4, 3e-4, 1e-3, 3e-3)  # of the repeated step
-MAX_STEPS = 1000  # that one update may have
 REAL = ("shorter", "one_sentence", "concise")  # wishes that a real model is taught in turn
 _PHASES = ("teacher", "steps")  # that are timed of the repeated step
 Samples = dict[str, Any]
@@ -80,7 +77,7 @@ def _record(bench: Bench, config: BenchConfig, number: int) -> Samples:
     heed = _heeds(bench, case)
     rates = RATES if config.measured_model in PACKAGED else REAL_RATES
     repeated = [_repeated(bench, case, rate, heed) for rate in rates]
-    return {"before": _apart(bench, case.probes, None), "heed": heed, "claas": repeated}
+    return {"before": bench.apart(case.probes, None), "heed": heed, "claas": repeated}
 
 
 def _bench(model: str) -> Bench:
@@ -120,7 +117,7 @@ def _heeds(bench: Bench, case: ComparedLesson) -> Samples:
 
 def _reached(bench: Bench, case: ComparedLesson, run: TrainingUpdate) -> Samples:
     adapter = run.slot.export()
-    return {"left": _apart(bench, case.probes, adapter), "moved": _apart(bench, case.neutral, adapter)}
+    return {"left": bench.apart(case.probes, adapter), "moved": bench.apart(case.neutral, adapter)}
 
 
 def _repeated(bench: Bench, case: ComparedLesson, rate: float, heed: Samples) -> Samples:
@@ -152,12 +149,6 @@ def _looks() -> Iterator[int]:
     while True:
         yield steps
         steps = max(steps + 1, round(LOOK_EVERY * steps))
-
-
-def _apart(bench: Bench, answers: Sequence[Sample], adapter: AdapterTensors | None) -> float:
-    """Return KL(teacher || student) in nats per token on some answers."""
-    scores = score_samples(bench.model, list(answers), adapter)
-    return fmean([score["divergence"] for score in scores], [len(answer.response_ids) for answer in answers])
 
 
 def rows(samples: Samples) -> list[Row]:

@@ -100,9 +100,12 @@ class Bench:
 
     def divergence(self, adapter: AdapterTensors, questions: Sequence[str]) -> float:
         """Return KL(base || adapter) in nats per token on the base model's answers to questions."""
-        samples = lessons.anchor_samples(self.base_answers([_asked(q) for q in questions]))
-        scores = score_samples(self.model, samples, adapter)
-        return fmean([s["divergence"] for s in scores], [len(s.response_ids) for s in samples])
+        return self.apart(lessons.anchor_samples(self.base_answers([_asked(q) for q in questions])), adapter)
+
+    def apart(self, answers: list[Sample], adapter: AdapterTensors | None) -> float:
+        """Return KL(teacher || student) in nats per token on answers; the student is an adapter or the base model."""
+        scores = score_samples(self.model, answers, adapter)
+        return fmean([s["divergence"] for s in scores], [len(answer.response_ids) for answer in answers])
 
     def said(self, question: str, answer: str) -> Sample:
         """Build the sample of a question with a given answer."""

@@ -24,12 +24,13 @@ class SlotMatrices:
         """Read from vLLM's stacks, A_i [slots, 1, rank, K] and B_i [slots, 1, N_i, rank], as `follow` says."""
         self._a = [part[:, 0] for part in a]
         self._b = [part[:, 0] for part in b]
-        self._ids: list[int | None] = []  # of the adapters that were read, by slot
+        self._ids: list[int | None] = [None] * len(self._a[0])  # of the adapters that were read, by slot
         self._make_room(min(MIN_RANK, self._room))
 
     def follow(self, ids: Sequence[int | None]) -> None:
         """Read the slots that hold another adapter than before. In place. `ids`: of the adapters, by slot."""
-        changed = [slot for slot, lora_id in enumerate(ids) if lora_id is not None and lora_id != self._held(slot)]
+        pairs = enumerate(zip(ids, self._ids, strict=True))
+        changed = [slot for slot, (lora_id, known) in pairs if lora_id is not None and lora_id != known]
         while any(bool(part[slot, self.rank :].any()) for slot in changed for part in self._a):
             self._make_room(min(2 * self.rank, self._room))
             changed = [slot for slot, lora_id in enumerate(ids) if lora_id is not None]
@@ -50,9 +51,6 @@ class SlotMatrices:
     @property
     def _room(self) -> int:
         return int(self._a[0].shape[1])
-
-    def _held(self, slot: int) -> int | None:
-        return self._ids[slot] if slot < len(self._ids) else None
 
     def _make_room(self, rank: int) -> None:
         """Take matrices of this rank, all zero, in place of the old ones."""
