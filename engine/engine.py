@@ -83,8 +83,8 @@ class Engine:
         self.calibration = await asyncio.to_thread(prior.found_or_estimated, self.config, folder, base_model)
         self.config = self.calibration.applied(self.config)
         parts = self._parts = Parts.build(self.config, self._database, self._host, self._adapters, base_model)
-        consolidate = parts.consolidator.consolidate
         is_idle = partial(parts.generator.is_idle_for, self.config.sleep.idle_s)
+        consolidate = parts.consolidator.consolidate
         self._schedule = ConsolidationSchedule(self.config.sleep, self._database, consolidate, is_idle)
         tasks: BackgroundTasks = {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._schedule.run}
         trials = Trials(parts.context, parts.candidates)
@@ -92,7 +92,7 @@ class Engine:
         self._idle_calibration = IdleCalibration(trials, self.config, self.calibration, is_idle, fit)
         tasks = tasks | {"calibrate": self._idle_calibration.run} if self._host.trainability.can_learn else {}
         park, give_up = partial(endings.park, self._database), partial(endings.cancel, self._database)
-        self._scheduler = UpdateScheduler(self._prepare, parts.learner.learn, tasks, park, give_up)
+        self._scheduler = UpdateScheduler(self._prepare, parts.learner, tasks, park, give_up)
         self._scheduler.start()
         submit = partial(self._scheduler.submit_task, task="calibrate")
         self._watchers = [
@@ -267,14 +267,14 @@ class Engine:
 
     async def undo(self, user_id: str) -> UndoResult:
         """Undo the last lesson, version and note together. Waits for one that runs. Raises NothingToUndo."""
-        async with self._scheduler.turn(user_id):
+        async with self._scheduler.change(user_id):
             result = await self._database.write(lambda s: undo.undo(s, user_id))
         self._scheduler.submit_task(user_id, "rebuild" if result.must_rebuild else "settle")
         return result
 
     async def take_back(self, complaint: Feedback, version: int, reason: str) -> UndoResult | None:
         """Undo the lesson of a version and store the reason. Return None if the version is no longer active."""
-        async with self._scheduler.turn(complaint.user_id):
+        async with self._scheduler.change(complaint.user_id):
             result = await self._database.write(lambda s: undo.take_back(s, complaint, version, reason))
         if result is not None:
             self._scheduler.submit_task(complaint.user_id, "rebuild" if result.must_rebuild else "settle")
@@ -282,14 +282,14 @@ class Engine:
 
     async def rollback(self, user_id: str, version: int) -> int:
         """Make an accepted version active, 0 for the base. Raises VersionNotFound, VersionPruned, VersionStateError."""
-        async with self._scheduler.turn(user_id):
+        async with self._scheduler.change(user_id):
             await self._database.write(lambda s: undo.return_to(s, user_id, version))
         self._scheduler.submit_task(user_id)
         return version
 
     async def delete_note(self, user_id: str, note_id: str) -> None:
         """Take a note out of prompt and teacher, and make weights that may hold it again. Raises NoteNotFound."""
-        async with self._scheduler.turn(user_id):
+        async with self._scheduler.change(user_id):
             is_learned = await self._database.write(lambda s: undo.delete_note(s, user_id, note_id))
         if is_learned:
             self._scheduler.submit_task(user_id, "rebuild")
@@ -306,7 +306,7 @@ class Engine:
         await self._erase(user_id, erasure.unlearn_person)
 
     async def _erase(self, user_id: str, erase: Callable[[Database, str], Awaitable[object]]) -> None:
-        async with self._scheduler.turn(user_id):
+        async with self._scheduler.change(user_id):
             self._scheduler.drop(user_id)
             self._schedule.drop(user_id)
             self._rebuilds.drop(user_id)
@@ -336,7 +336,7 @@ class Engine:
 
     async def import_adapter(self, user_id: str, package: AdapterPackage) -> int:
         """Make what `check_adapter` gave the person's active version, as their newest lesson. Return its number."""
-        async with self._scheduler.turn(user_id):
+        async with self._scheduler.change(user_id):
             number = await self._started.transfer.take_in(user_id, package)
         self._scheduler.submit_task(user_id)
         return number

@@ -111,13 +111,13 @@ class ActiveAdapters:
         """The `lora_int_id`s of versions that requests hold."""
         return set(self._uses)
 
-    async def flip(self, user_id: str, keep: int, accept: Callable[[Session], object]) -> None:
-        """Make a new version active by `accept` and prune the oldest beyond `keep`, in one transaction."""
+    async def flip(self, user_id: str, keep: int, accept: Callable[[Session], object], replaced: int = 0) -> None:
+        """Make a new version active by `accept`, prune the one it replaces and the oldest beyond `keep`, at once."""
         in_use = self.in_use
 
         def flipped(s: Session) -> list[AdapterVersion]:
             accept(s)
-            return versions.prune(s, user_id, keep, in_use)
+            return versions.prune(s, user_id, keep, in_use, replaced)
 
         self.retire(await self._database.write(flipped))
 

@@ -16,6 +16,7 @@ Wording = Literal["heed", "sdpo", "claas", "user_interactions"]  # of hindsight,
 Teacher = Literal["base", "current", "ema", "trust_region", "external"]
 
 OPENING_TOKENS = 4
+FIRST_ANCHORS = 2  # of a lesson's first version: a few steps on one call go nowhere far
 _COUNTS = ("num_counterfactuals", "num_teacher_rollouts", "max_teacher_rollouts", "num_openings", "num_anchors")
 _SHARES = (
     "stop_quantile", "ema_rate", "parent_rate", "parent_share", "replacing_share", "trust_region_mix",
@@ -95,6 +96,7 @@ class LearnConfig:
     num_openings: int = 0  # further prompts of which it only begins the answer: there a wish is followed or not
     work_steps: int = 3  # times the steps of a lesson about a chat, where it is about an agent's work (docs/LOG.md)
     work_rate: float = 0.6  # times parent_rate there: at the whole rate every third lesson moves what it is not about
+    work_first_steps: int = 8  # of a first version there, of the denied call alone, which answers at once; 0: none
     num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
@@ -118,6 +120,7 @@ class LearnConfig:
         for name in _SHARES:
             require_range(f"learn.{name}", getattr(self, name), 0, 1)
         require_range("learn.work_steps", self.work_steps, 1, 100)
+        require_range("learn.work_first_steps", self.work_first_steps, 0, 100)
         require_range("learn.guidance_scale", self.guidance_scale, 1, 5)
         require_range("learn.opening_weight", self.opening_weight, 1, 100)
         require_range("learn.closing_weight", self.closing_weight, 1, 100)
@@ -165,6 +168,10 @@ class LearnConfig:
         """Return a copy for a lesson about an agent's work: a wish there is one call among many, and harder to hold."""
         steps = min(MAX_STEPS, self.work_steps * self.steps)
         return replace(self, steps=steps, parent_rate=self.work_rate * self.parent_rate)
+
+    def first_at_work(self) -> "LearnConfig":
+        """Return a copy for the first version of a lesson about an agent's work."""
+        return replace(self, steps=self.work_first_steps, num_anchors=min(self.num_anchors, FIRST_ANCHORS))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as they cross into the worker process."""

@@ -26,7 +26,7 @@ from engine.consolidation.snapshot import Snapshot
 from engine.gates.candidate import Verdict
 from engine.host.trainer_client import Trained
 from engine.learning import update_log
-from engine.learning.candidates import Candidates
+from engine.learning.candidates import Acceptance, Candidates
 from engine.learning.endings import LEARNING_IS_OFF
 from engine.learning.update_log import PhaseTimer, Status
 from engine.requests import ConsolidationOutcome
@@ -204,9 +204,11 @@ class Consolidator:
             start.number,
             consolidation.trained,
             consolidation.lap,
-            examine=lambda ref, so_far: self._examined(consolidation, ref, so_far),
-            also=lambda s, v, made: _record(
-                s, consolidation, consolidation.outcome("learned", made.number, "", v), made.number
+            Acceptance(
+                examine=lambda ref, so_far: self._examined(consolidation, ref, so_far),
+                also=lambda s, v, made: _record(
+                    s, consolidation, consolidation.outcome("learned", made.number, "", v), made.number
+                ),
             ),
         )
         if not verdict.is_accepted:

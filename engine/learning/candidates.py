@@ -7,6 +7,7 @@ decodes; a refused candidate is never served, and kept for inspection with its v
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from engine.adapter_ref import AdapterRef
 from engine.adapters import training_batch
@@ -25,6 +26,19 @@ from storage.tables import AdapterVersion, UpdateRun
 Lap = Callable[[str], None]
 Examine = Callable[[AdapterRef, Verdict], Awaitable[Verdict]]
 Also = Callable[[Session, Verdict, AdapterVersion], None]
+
+
+def _nothing(_s: Session, _verdict: Verdict, _version: AdapterVersion) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """The conditions and the consequences of a candidate's becoming active."""
+
+    examine: Examine | None = None  # has the last word on one that the gates let through, while vLLM can answer with it
+    also: Also = _nothing  # is done in the transaction that makes it active
+    replaced: int = 0  # the version that is given up in it
 
 
 class Candidates:
@@ -60,35 +74,29 @@ class Candidates:
         parent: int,
         trained: Trained,
         lap: Lap,
-        *,
-        examine: Examine | None = None,
-        also: Also = lambda _s, _verdict, _version: None,
+        acceptance: Acceptance = Acceptance(),
     ) -> tuple[Verdict, AdapterVersion]:
-        """Gate the open candidate; write, publish and activate an accepted one.
-
-        `examine` has the last word on one that the gates let through, while vLLM can already answer with it; `also`
-        is done in the transaction that makes it active.
-        """
+        """Gate the open candidate; write, publish and activate an accepted one."""
         base_model = self._active.base_model
         version = await self._database.write(
             lambda s: versions.allocate(s, run.user_id, parent, base_model, run.feedback_id, run.id)
         )
         try:
-            return await self._decided(run, version, trained, lap, examine, also), version
+            return await self._decided(run, version, trained, lap, acceptance), version
         except BaseException:
             await self._abandon(version)
             raise
 
     async def _decided(
-        self, run: UpdateRun, version: AdapterVersion, trained: Trained, lap: Lap, examine: Examine | None, also: Also
+        self, run: UpdateRun, version: AdapterVersion, trained: Trained, lap: Lap, acceptance: Acceptance
     ) -> Verdict:
         """Publish and gate a candidate; make an accepted one active."""
         ref = self._adapters.ref(version)
         published = await self._trainer.publish(run.id, ref)
         await self.close(run.id)
         verdict = judge(_measurements(trained, published), self._config.gate)
-        if verdict.is_accepted and examine is not None:
-            verdict = await self._examined(ref, verdict, examine)
+        if verdict.is_accepted and acceptance.examine is not None:
+            verdict = await self._examined(ref, verdict, acceptance.examine)
         if not verdict.is_accepted:
             await self._database.write(lambda s: versions.reject(s, run.user_id, version.number))
             await self._trainer.drop(ref)
@@ -102,9 +110,9 @@ class Candidates:
 
         def accept(s: Session) -> None:
             versions.accept(s, run.user_id, version.number, sha256, size_bytes)
-            also(s, verdict, version)
+            acceptance.also(s, verdict, version)
 
-        await self._active.flip(run.user_id, self._config.versions.keep, accept)
+        await self._active.flip(run.user_id, self._config.versions.keep, accept, acceptance.replaced)
         lap("activate")
         return verdict
 

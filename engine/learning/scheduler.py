@@ -2,7 +2,8 @@
 
 Owns the queue and the one worker task. Invariants: feedback is handed in after it is committed, so a lost process
 loses nothing (`resume`); a retryable failure is tried again up to `MAX_ATTEMPTS` times, with a pause in which a dead
-engine is noticed, then parked; one that finds no database waits for it; a background task (preparing rollouts, probing
+engine is noticed, then parked; one that finds no database waits for it; what a lesson left to be deepened comes before
+all else, and is broken off by what its person asks for; a background task (preparing rollouts, probing
 notes, consolidating) gives way to the next lesson and runs again after it; a consolidation waits for every other task,
 and while consolidations are held; every change of a person's versions holds that person's turn; a cancelled lesson has
 ended, in storage too, before its outcome is given; no failure ends the worker.
@@ -12,9 +13,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 from weakref import WeakValueDictionary
 
 from engine.requests import LearnOutcome
@@ -24,7 +26,6 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 3
 RETRY_AFTER_S = 1.0  # longer than it takes to notice that the engine has died
 
-Learn = Callable[[str], Awaitable[LearnOutcome]]
 TaskKind = Literal["rebuild", "settle", "consolidate", "calibrate"]
 LAST: tuple[TaskKind, ...] = ("consolidate", "calibrate")  # behind every other task, and not while learning is paused
 BackgroundTasks = dict[TaskKind, Callable[[str], Coroutine[None, None, None]]]
@@ -43,29 +44,41 @@ class _Lesson:
     submitted_s: float = field(default_factory=time.monotonic)
 
 
+class Teaching(Protocol):
+    """The updates of lessons."""
+
+    async def learn(self, feedback_id: str) -> LearnOutcome:
+        """Run the update of one piece of feedback."""
+
+    async def deepen(self) -> None:
+        """Run what the last one has left for when its outcome is known, if it has."""
+
+
 class UpdateScheduler:
     """The queue of updates and the worker that runs them."""
 
     def __init__(
         self,
         prepare: Prepare,
-        learn: Learn,
+        teaching: Teaching,
         tasks: BackgroundTasks,
         park: Park,
         give_up: GiveUp,
         *,
         retry_after_s: float = RETRY_AFTER_S,
     ) -> None:
-        """`prepare` runs once, first; `learn` runs one update; `tasks` run behind every lesson, those there are.
+        """`prepare` runs once, first; `tasks` run behind every lesson, those there are.
+
 
         `park(feedback_id, reason)` ends one that cannot be done, `give_up(feedback_id)` one that was cancelled.
         """
         self._retry_after_s = retry_after_s
         self._prepare = prepare
-        self._learn = learn
+        self._teaching = teaching
         self._kinds = tasks
         self._park = park
         self._give_up = give_up
+        self._deepening: tuple[str, asyncio.Task[None]] | None = None  # whose last lesson is deepened
         self._lessons: deque[_Lesson] = deque()
         self._waiting: dict[str, _Lesson] = {}  # and the one that runs
         self._lesson: tuple[str, asyncio.Task[LearnOutcome | Exception]] | None = None  # the one that runs
@@ -156,6 +169,14 @@ class UpdateScheduler:
         """Return the lock for changes of a person's versions (lesson, rebuild, undo). It is granted in order."""
         return self._turns.setdefault(user_id, asyncio.Lock())
 
+    @asynccontextmanager
+    async def change(self, user_id: str) -> AsyncIterator[None]:
+        """Have a person's turn for a change that they ask for; what deepens their last lesson is broken off."""
+        if self._deepening is not None and self._deepening[0] == user_id:
+            self._deepening[1].cancel()
+        async with self.turn(user_id):
+            yield
+
     def drop(self, user_id: str) -> None:
         """Drop everything that is queued for a person."""
         self._tasks = {key: token for key, token in self._tasks.items() if key[0] != user_id}
@@ -213,6 +234,27 @@ class UpdateScheduler:
         finally:
             self._lesson = None
         self._end(lesson, await self._given_up(lesson.feedback_id) if task.cancelled() else task.result())
+        await self._deepened(lesson.user_id)
+
+    async def _deepened(self, user_id: str) -> None:
+        """Teach the rest of a person's lesson, before anything else."""
+        task = asyncio.create_task(self._rest(user_id), name="heed-deepening")
+        self._deepening = user_id, task
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})  # until its failure is in storage
+            raise
+        finally:
+            self._deepening = None
+        if not task.cancelled() and task.exception() is not None:
+            self.num_failures += 1
+            logger.warning("the rest of a lesson failed: its first version stays", exc_info=task.exception())
+
+    async def _rest(self, user_id: str) -> None:
+        async with self.turn(user_id):
+            await self._teaching.deepen()
 
     async def _in_turn(self, lesson: _Lesson) -> LearnOutcome | Exception:
         async with self.turn(lesson.user_id):
@@ -262,7 +304,7 @@ class UpdateScheduler:
         """Make one attempt; while the database is away it does not count, and is repeated when that is back."""
         while True:
             try:
-                return await self._learn(feedback_id)
+                return await self._teaching.learn(feedback_id)
             except AWAY as error:
                 self.num_failures += 1
                 logger.warning("update for %s waits: %s", feedback_id, error)

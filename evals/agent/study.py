@@ -18,10 +18,12 @@ from evals.agent.person import OBEYED, Denial
 from evals.agent.verdict import is_done, planned, side
 from evals.client import Client
 from evals.journal import Journal
+from evals.lesson_end import settled
 
 BACK = ("by_lines", "is_tight")  # ways whose other side is a call, too, that can be denied
 TURNS = 100
 DRAWS = 5  # of a form, before the next one is drawn
+SETTLE_S = 120.0  # for the whole of a lesson, and the probes of its note
 TRIES = 5  # tasks, before a wish is held without having been told
 
 
@@ -74,6 +76,7 @@ class AgentStudy:
         """Correct the first call that is not as wished, as a person who has wished for `others` before.
 
         Where a task is done as wished by chance, nothing was said of the wish yet: the next one is given, some at most.
+        All that comes next finds the whole lesson learned, not only its first version.
         """
         rng = random.Random(f"{label}/{seed}/{direction}")
         forms, ways = SHOWN_BY[direction[0]], others.with_side(direction)
@@ -84,6 +87,7 @@ class AgentStudy:
             denial = await person.correct(self.client, user, task, direction, wish)
             if denial.status != OBEYED:
                 break
+        await settled(self.client, user, SETTLE_S)
         return denial
 
     async def _solved(self, user: str, task: Task, ways: Ways) -> bool:
@@ -177,6 +181,7 @@ async def an_edit(study: AgentStudy, seed: int) -> None:
             user = study.user("edit", seed, form)
             task = held_out(form, f"edit/{seed}/{form}/taught")
             denial = await person.edit(study.client, user, task)
+            await settled(study.client, user, SETTLE_S)
             later = await study.obeyed(user, seed, ("is_tight", True), f"edit/{form}")
             return [lesson_record(("is_tight", True), denial), *later]
 

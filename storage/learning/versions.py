@@ -113,21 +113,22 @@ def accepted(s: Session, user_id: str, number: int) -> AdapterVersion:
     return version
 
 
-def prune(s: Session, user_id: str, keep: int, in_use: Collection[int] = ()) -> list[AdapterVersion]:
-    """Give up the accepted versions beyond `keep` and returns them; remove their files afterwards.
+def prune(s: Session, user_id: str, keep: int, in_use: Collection[int] = (), replaced: int = 0) -> list[AdapterVersion]:
+    """Give up the accepted versions beyond `keep` and the one that another replaces, and return them.
 
     Kept are the active one, the nearest accepted one below it, then the newest; and anything that `in_use` names by
-    `lora_int_id`. Raises PersonNotFound.
+    `lora_int_id`. Remove the files afterwards. Raises PersonNotFound.
     """
     active = _locked_user(s, user_id).active_version
     by_number = {v.number: v for v in history(s, user_id)}
-    accepted = [n for n, v in by_number.items() if v.state == VersionState.ACCEPTED]
+    there = [n for n, v in by_number.items() if v.state == VersionState.ACCEPTED]
+    accepted = [n for n in there if n != replaced]
     below = by_number[active].parent if active else 0
     while below and by_number[below].state != VersionState.ACCEPTED:
         below = by_number[below].parent
     first = [n for n in (active, below) if n]
     kept = dict.fromkeys([*first, *(n for n in accepted if n not in first)][: max(keep, len(first))])
-    given_up = [by_number[n] for n in accepted if n not in kept and by_number[n].lora_int_id not in in_use]
+    given_up = [by_number[n] for n in there if n not in kept and by_number[n].lora_int_id not in in_use]
     for version in given_up:
         version.state = VersionState.PRUNED
     return given_up

@@ -5,12 +5,13 @@ stands before a correction is what led to it.
 """
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from engine.pocket.workshop import tasks
+from engine.pocket.workshop.folder import TESTS
 from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
 from engine.pocket.workshop.ways import DEFAULT, DIRECTIONS, NAMES, Direction, Ways, wish
-from engine.pocket.workshop.work import MAY_I, YES, FolderWork, Step
+from engine.pocket.workshop.work import MAY_I, RUN_CHECK, YES, FolderWork, Step, called
 from engine.prompts.hindsight import Hindsight, with_hindsight, with_notes
 from engine.requests import ChatMessage
 
@@ -33,6 +34,7 @@ _COUNTS = (0.7, 0.16, 0.06, 0.03, 0.02, 0.015, 0.015)  # shares of sessions of o
 _LONG = 3  # tasks, from which on a session may have outputs left out
 _NUM_WISHES = (0.34, 0.18, 0.13, 0.11, 0.1, 0.14)  # shares of one wish, two, ...
 _RARE = {"reads": 4.0, "spares_tests": 4.0, "by_lines": 3.0}  # ways that few tasks show are asked for more often there
+_LATE = 8.0  # times as often, where the denied call lies behind a step that the wish would have left out
 _NOTED = {"by_lines": 2.0, "asks": 1.5, "reads": 1.5}  # the same in notes
 _CALL_END = "}\n</tool_call>"
 _NO = ("no", "no, do not", "better not", "no, leave it", "not now")
@@ -47,24 +49,44 @@ class Line:
     is_learned: bool = True  # if it is the model's
 
 
+@dataclass(frozen=True)
+class _Request:
+    """A person's words about a task, the ways in which it is begun, and the call that they denied on the way."""
+
+    text: str
+    ways: Ways
+    wanted: Ways  # from the denied call on
+    hindsight: Hindsight = field(default_factory=Hindsight)
+    num_done: int = 0  # steps before the denied call that only the ways of before would take
+    note: str = ""  # that the wish has become
+
+    @property
+    def turn(self) -> tuple[int, Ways] | None:
+        """The step before which the ways change, and the ways from there on; None if they do not change."""
+        return (self.num_done, self.wanted) if self.num_done else None
+
+
 def drawn(rng: random.Random, chat_note: str = "") -> list[Line]:
     """Draw a session of one task or more; `chat_note` is a wish about chats, which changes nothing here."""
     here: list[str] = []
     ways, notes = DEFAULT, [chat_note] if chat_note else []
     kind = rng.random()
-    directions = _directions(rng) if kind < 0.36 else []
+    directions = _directions(rng) if kind < 0.5 else []
     for direction in directions:
         ways = ways.with_side(direction)
-        (here if kind < 0.08 else notes).append(_noted(direction, rng))
+        (here if kind < 0.08 else notes).extend(_noted_lines(direction, rng))
     exchanges: list[list[Line]] = []
     folder = None
     count = rng.choices(range(1, len(_COUNTS) + 1), _COUNTS)[0]
     for number in range(1, count + 1):
         task = tasks.drawn(_form(directions, rng), rng, folder=folder if rng.random() < 0.5 else None)
-        said, ways = _told(task, ways, rng) if number == count and kind > 0.2 else (task.text, ways)
-        work = FolderWork(task.folder, ways, may_run=rng.random() < 0.75)
+        is_told = number == count and kind > 0.2
+        asked = _told(task, ways, rng, has_notes=bool(directions)) if is_told else _Request(task.text, ways, ways)
+        may_run = bool(asked.num_done) or rng.random() < 0.75
+        work = FolderWork(task.folder, asked.ways, may_run, asked.turn)
         task.do(work)
-        exchanges.append(_written(said, work, rng))
+        exchanges.append(_written(asked, work, rng))
+        notes += [asked.note] if asked.note else []
         folder = work.folder if any(work.folder.files.values()) else None
     if count >= _LONG and rng.random() < 0.5:
         exchanges = _shortened(exchanges, rng.randrange(1, count))
@@ -88,7 +110,9 @@ def system(here: list[str], notes: list[str]) -> str:
 
 
 def _form(directions: list[Direction], rng: random.Random) -> str:
-    """Draw a form of task, mostly one that shows a way that was wished for."""
+    """Draw a form of task, mostly one that shows a way that was wished for; files of tests are in one form alone."""
+    if directions and rng.random() < 0.1:
+        return "everywhere"
     if directions and rng.random() < 0.6:
         return rng.choice(SHOWN_BY[rng.choice(directions)[0]])
     return rng.choices(FORMS, [_WEIGHTS[form] for form in FORMS])[0]
@@ -99,6 +123,13 @@ def _directions(rng: random.Random) -> list[Direction]:
     count = rng.choices(range(1, len(NAMES) + 1), _NUM_WISHES)[0]
     ways = sorted(NAMES, key=lambda way: rng.random() ** (1 / _NOTED.get(way, 1.0)), reverse=True)
     return [(way, rng.random() < 0.85) for way in rng.sample(ways[:count], count)]
+
+
+def _noted_lines(direction: Direction, rng: random.Random) -> list[str]:
+    """Draw the notes of a wish: its own, sometimes behind one of the opposite, which it takes the place of."""
+    way, side = direction
+    before = [_noted((way, not side), rng)] if rng.random() < 0.08 else []
+    return [*before, _noted(direction, rng)]
 
 
 def _noted(direction: Direction, rng: random.Random) -> str:
@@ -112,22 +143,48 @@ def _noted(direction: Direction, rng: random.Random) -> str:
     return wish(direction, rng)
 
 
-def _told(task: Task, ways: Ways, rng: random.Random) -> tuple[str, Ways]:
-    """Draw what the person says of the task, with a wish in it or behind it, and the ways it asks for."""
+def _told(task: Task, ways: Ways, rng: random.Random, *, has_notes: bool) -> _Request:
+    """Draw what the person says of the task, with a wish in it or behind it: mostly behind it if there are notes."""
     kind = rng.random()
-    if kind < 0.25:
-        return task.text, ways
+    if kind < (0.12 if has_notes else 0.25):
+        return _Request(task.text, ways, ways)
     direction = _asked(task, ways, rng)
-    wanted = ways.with_side(direction)
-    if kind < 0.42:
+    wanted, said = ways.with_side(direction), wish(direction, rng)
+    if kind < (0.2 if has_notes else 0.42):
         end = "" if task.text[-1] in ".?" else "."
-        return f"{task.text}{end} {_capital(wish(direction, rng))}", wanted
-    denied = first_that_differs(task, ways, wanted)
-    text = _difference(denied, wanted, task) if rng.random() < 0.5 else ""
-    is_bare = denied is None or not denied.answer or rng.random() < 0.25
-    context = () if is_bare else context_of(denied)
-    block = Hindsight(text or wish(direction, rng), context=context)
-    return with_hindsight([{"role": "user", "content": task.text}], block)[0]["content"], wanted
+        return _Request(f"{task.text}{end} {_capital(said)}", wanted, wanted)
+    denied, num_done = _denied(task, ways, direction) if rng.random() < 0.8 else (None, 0)
+    denied = denied or first_that_differs(task, ways, wanted)
+    text = (_difference(denied, wanted, task) if rng.random() < 0.5 else "") or said
+    note = text if rng.random() < 0.45 else ""
+    is_bare = denied is None or not denied.answer or rng.random() < (0.8 if note else 0.2)
+    hindsight = Hindsight(text, context=() if is_bare else context_of(denied))
+    return _Request(task.text, ways if num_done else wanted, wanted, hindsight, num_done, note)
+
+
+def _denied(task: Task, ways: Ways, direction: Direction) -> tuple[Step | None, int]:
+    """Return the call that is denied, and its place, where a step led to it that the wish would have left out, too.
+
+    A file of the tests was read before it is changed, the check was asked about and allowed. Else None, 0.
+    """
+    before, after = _steps(task, ways), _steps(task, ways.with_side(direction))
+    first = _first_place(before, after)
+    if first is not None:
+        for place in range(first + 1, len(before)):
+            if _is_against(before[place], direction):
+                return before[place], place
+    return None, 0
+
+
+def _is_against(step: Step, direction: Direction) -> bool:
+    """Return True for a call that a wish forbids."""
+    match direction:
+        case ("spares_tests", True):
+            return f'"path": "{TESTS}' in step.said and '"name": "read"' not in step.said
+        case ("is_unchecked", True):
+            return step.said == called("bash", {"command": RUN_CHECK})
+        case _:
+            return False
 
 
 def _asked(task: Task, ways: Ways, rng: random.Random) -> Direction:
@@ -137,15 +194,27 @@ def _asked(task: Task, ways: Ways, rng: random.Random) -> Direction:
     drawn_from = telling if telling and rng.random() < 0.85 else changes
     if rng.random() < 0.05:
         return rng.choice(DIRECTIONS)
-    return rng.choices(drawn_from, [_RARE.get(way, 1.0) for way, _ in drawn_from])[0]
+    late = [_LATE if _denied(task, ways, change)[1] else 1.0 for change in drawn_from]
+    weights = [_RARE.get(way, 1.0) * times for (way, _), times in zip(drawn_from, late, strict=True)]
+    return rng.choices(drawn_from, weights)[0]
 
 
 def first_that_differs(task: Task, ways: Ways, wanted: Ways) -> Step | None:
     """Return the first step of the task that another way of doing it changes, None if there is none."""
-    before, after = FolderWork(task.folder, ways), FolderWork(task.folder, wanted)
-    task.do(before)
-    task.do(after)
-    return next((one for one, other in zip(before.steps, after.steps, strict=False) if one != other), None)
+    before = _steps(task, ways)
+    place = _first_place(before, _steps(task, wanted))
+    return None if place is None else before[place]
+
+
+def _steps(task: Task, ways: Ways) -> list[Step]:
+    work = FolderWork(task.folder, ways)
+    task.do(work)
+    return work.steps
+
+
+def _first_place(before: list[Step], after: list[Step]) -> int | None:
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), None)
 
 
 def _difference(denied: Step | None, wanted: Ways, task: Task) -> str:
@@ -167,14 +236,20 @@ def context_of(denied: Step | None) -> tuple[str, ...]:
     return (f"The call was {name} {arguments.removesuffix(_CALL_END)}.",)
 
 
-def _written(said: str, work: FolderWork, rng: random.Random) -> list[Line]:
-    lines = [Line("user", said)]
-    for step in work.steps:
-        lines.append(Line("assistant", step.said))
+def _written(asked: _Request, work: FolderWork, rng: random.Random) -> list[Line]:
+    """Write an exchange; hindsight stands behind what the person said last before the denied call."""
+    lines = [Line("user", asked.text)]
+    last = 0  # line of the person, before the denied call
+    for place, step in enumerate(work.steps):
+        is_learned = place >= asked.num_done
+        lines.append(Line("assistant", step.said, is_learned))
         if step.answer:
             lines.append(Line("tool", step.answer))
         elif step.said == MAY_I:
             lines.append(Line("user", rng.choice(YES if work.may_run else _NO)))
+            last = last if is_learned else len(lines) - 1
+    messages: list[ChatMessage] = [{"role": "user", "content": lines[last].content}]
+    lines[last] = replace(lines[last], content=with_hindsight(messages, asked.hindsight)[0]["content"])
     return lines
 
 

@@ -181,9 +181,10 @@ def _new(task: Task, work: FolderWork) -> None:
 
 def _everywhere(task: Task, work: FolderWork) -> None:
     found = work.grep(task.setting.key)
-    changed = [name for name in found if not (work.ways.spares_tests and name.startswith(TESTS))]
-    for name in changed:
-        work.change(name, task.setting.key, task.setting)
+    for name in found:
+        if not work.leaves(name):
+            work.change(name, task.setting.key, task.setting)
+    changed = [name for name in found if not work.leaves(name)]
     work.settle()
     work.say(f"I have set {task.setting.key} to {task.setting.value} in {listed(changed)}.")
 

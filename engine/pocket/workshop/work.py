@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.pocket.workshop.folder import CHECK, FileLine, Folder
+from engine.pocket.workshop.folder import CHECK, TESTS, FileLine, Folder
 from engine.pocket.workshop.ways import Ways
 
 RUN_CHECK = f"sh {CHECK}"
@@ -31,6 +31,7 @@ class FolderWork:
     folder: Folder
     ways: Ways
     may_run: bool = True  # the person's word when asked
+    turn: tuple[int, Ways] | None = None  # a step before which the person wants other ways, and these
     steps: list[Step] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)  # files whose lines are known by number
 
@@ -58,7 +59,7 @@ class FolderWork:
         self._call("glob", {"pattern": "*"}, "\n".join(names))
 
     def change(self, name: str, key: str, wanted: FileLine | None) -> None:
-        """Put another line in place of a key's, or take it out."""
+        """Put another line in place of a key's, or take it out, unless the file is to stay as it is."""
         place = self.folder.position(name, key)
         line = self.folder.files[name][place - 1]
         new = "" if wanted is None else wanted.line(is_tight=self.ways.is_tight)
@@ -66,6 +67,8 @@ class FolderWork:
         lines[place - 1 : place] = [new] if new else []
         if self.ways.reads or self.ways.by_lines:
             self.read(name)
+        if self.leaves(name):
+            return
         if self.ways.by_lines:
             self._changed(
                 "edit_lines", {"path": name, "start": place, "end": place, "content": new}, name, tuple(lines)
@@ -74,6 +77,10 @@ class FolderWork:
             self._changed("edit", {"path": name, "old": line, "new": new}, name, tuple(lines))
         else:
             self._changed("edit", {"path": name, "old": f"{line}\n", "new": ""}, name, tuple(lines))
+
+    def leaves(self, name: str) -> bool:
+        """Return True for a file that stays as it is."""
+        return self.ways.spares_tests and name.startswith(TESTS)
 
     def add(self, name: str, setting: FileLine) -> None:
         """Add a line at the end of a file; its length has to be known."""
@@ -89,25 +96,28 @@ class FolderWork:
 
     def check(self) -> bool:
         """Run the check; ask before, where that is wished. Return False if the person does not want it."""
-        if self.ways.asks:
-            self.say(MAY_I)
-            if not self.may_run:
-                return False
-        if self.folder.is_right:
-            self._call("bash", {"command": RUN_CHECK}, "ok")
-        else:
-            failed = f"That failed. {self.folder.complaint}\nIt ended with status 1."
-            self._call("bash", {"command": RUN_CHECK}, failed)
-        return True
+        is_wanted = self._is_allowed()
+        if is_wanted:
+            self._run_check()
+        return is_wanted
 
     def settle(self) -> None:
-        """Run the check after a change, unless it is not wished."""
-        if not self.ways.is_unchecked:
-            self.check()
+        """Run the check after a change, unless it is not wished, or not any more when it is allowed."""
+        if not self.ways.is_unchecked and self._is_allowed() and not self.ways.is_unchecked:
+            self._run_check()
 
     def say(self, text: str) -> None:
         """Say something to the person."""
-        self.steps.append(Step(text))
+        self._take(Step(text))
+
+    def _is_allowed(self) -> bool:
+        if self.ways.asks:
+            self.say(MAY_I)
+        return not self.ways.asks or self.may_run
+
+    def _run_check(self) -> None:
+        answer = "ok" if self.folder.is_right else f"That failed. {self.folder.complaint}\nIt ended with status 1."
+        self._call("bash", {"command": RUN_CHECK}, answer)
 
     def _changed(self, tool: str, arguments: dict[str, Any], name: str, lines: tuple[str, ...]) -> None:
         before = self.folder.files.get(name)
@@ -116,7 +126,12 @@ class FolderWork:
         self._call(tool, arguments, _diff(name, before, lines))
 
     def _call(self, tool: str, arguments: dict[str, Any], answer: str) -> None:
-        self.steps.append(Step(called(tool, arguments), answer))
+        self._take(Step(called(tool, arguments), answer))
+
+    def _take(self, step: Step) -> None:
+        self.steps.append(step)
+        if self.turn is not None and self.turn[0] == len(self.steps):
+            self.ways = self.turn[1]
 
 
 def called(tool: str, arguments: dict[str, Any]) -> str:

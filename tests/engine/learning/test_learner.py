@@ -15,7 +15,9 @@ from engine.adapters.training_batch import BATCH_FILE
 from engine.config import LearnConfig
 from engine.errors import ConversationRefused
 from engine.gates.candidate import Verdict
-from engine.learning.learner import Learner, _Update
+from engine.learning import candidates
+from engine.learning.learner import DEEPENING, Learner
+from engine.learning.update_state import UpdateState
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.tool_messages import carried
 from engine.requests import ChatMessage, Tool
@@ -26,7 +28,7 @@ from storage.conversations import completions
 from storage.kinds import FeedbackStatus, NoteState, Scope, VersionState
 from storage.learning import feedback, updates, versions
 from storage.people import people
-from storage.tables import UpdateRun
+from storage.tables import Completion, UpdateRun
 from tests.engine.live import Live
 from tests.storage.stored import directory_sha256
 
@@ -49,6 +51,91 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+async def _call(live: Live, monkeypatch: pytest.MonkeyPatch) -> Completion:
+    """Return the answer of a person's agent; the bank has tasks to show a wish on."""
+    tasks = tuple((("user", f"Set host to {n} in app.cfg."),) for n in range(20))
+    bank = replace(live.parts.context.bank, tasks=tasks, task_tools=("read",))
+    monkeypatch.setattr(live.parts.context.rollouts, "_bank", bank)
+    system: ChatMessage = {"role": "system", "content": SYSTEM}
+    tools: tuple[Tool, ...] = tuple(definitions())
+    return await live.ask(await live.person(), "Change host from low to high in app.cfg.", prior=(system,), tools=tools)
+
+
+async def test_a_denied_call_has_a_version_of_its_own_before_the_whole_lesson(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answers at once; the whole lesson goes on from the version before both, and takes its place."""
+    answer = await _call(live, monkeypatch)
+    with live.open_gates():
+        outcome = await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
+        await live.engine.settled()
+    assert (outcome.status, outcome.adapter_version) == ("learned", 1)
+    assert outcome.steps == LearnConfig().work_first_steps
+    whole, first = await live.updates(answer.user_id, 5)
+    assert [(run.kind, run.status, run.version) for run in (first, whole)] == [
+        ("correction", "accepted", 1),
+        (DEEPENING, "accepted", 2),
+    ]
+    assert whole.parent_version == 0
+    assert first.steps is not None
+    assert whole.steps is not None
+    assert whole.steps > 3 * first.steps
+    assert [(await live.version(answer.user_id, n)).state for n in (1, 2)] == [
+        VersionState.PRUNED,
+        VersionState.ACCEPTED,
+    ]
+    assert (await live.engine.undo(answer.user_id)).version == 0
+    assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.UNDONE
+
+
+async def test_a_whole_lesson_that_is_refused_leaves_the_first_version(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a second, gentler try."""
+    verdicts = [Verdict(is_accepted=False, reason="went too far")] * 2
+    judge = candidates.judge
+    answer = await _call(live, monkeypatch)
+    with live.open_gates():
+        outcome = await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
+    assert (outcome.status, outcome.adapter_version) == ("learned", 1)
+    monkeypatch.setattr(candidates, "judge", lambda *given: verdicts.pop() if verdicts else judge(*given))
+    await live.engine.settled()
+    runs = await live.updates(answer.user_id, 5)
+    assert [(run.kind, run.status) for run in runs] == [(DEEPENING, "rejected")] * 2 + [("correction", "accepted")]
+    assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.LEARNED
+    user = await live.database.read(lambda s: people.get(s, answer.user_id))
+    assert user.active_version == 1
+
+
+async def test_a_first_version_that_is_undone_stays_so(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole lesson is broken off, and never comes back."""
+    answer = await _call(live, monkeypatch)
+    outcome = await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
+    assert (await live.engine.undo(answer.user_id)).version == 0
+    await live.engine.settled()
+    assert [run.version for run in await live.updates(answer.user_id, 5) if run.status == "accepted"] == [1]
+    assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.UNDONE
+    user = await live.database.read(lambda s: people.get(s, answer.user_id))
+    assert user.active_version == 0
+
+
+async def test_a_first_version_that_is_refused_leaves_the_whole_lesson(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then there is one version, and its outcome is the lesson's."""
+    verdicts = [Verdict(is_accepted=False, reason="went too far")]
+    judge = candidates.judge
+    monkeypatch.setattr(candidates, "judge", lambda *given: verdicts.pop() if verdicts else judge(*given))
+    answer = await _call(live, monkeypatch)
+    outcome = await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
+    first = (await live.updates(answer.user_id, 5))[-1]
+    assert (first.status, first.steps, first.error) == ("rejected", LearnConfig().work_first_steps, "went too far")
+    assert outcome.status == "learned"
+    assert outcome.steps > LearnConfig().work_first_steps
+    await live.engine.settled()
+    assert DEEPENING not in [run.kind for run in await live.updates(answer.user_id, 5)]
+
+
 async def test_a_correction_at_work_is_shown_on_tasks(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """The teacher reads them behind the same system message and with the same tools; chats are only held."""
     asked: list[list[ChatMessage]] = []
@@ -65,16 +152,12 @@ async def test_a_correction_at_work_is_shown_on_tasks(live: Live, monkeypatch: p
 
     monkeypatch.setattr(lessons, "teacher_samples", noted)
     monkeypatch.setattr(live.parts.learner._candidates, "train", training)
-    tasks = tuple((("user", f"Set host to {n} in app.cfg."),) for n in range(20))
-    bank = replace(live.parts.context.bank, tasks=tasks, task_tools=("read",))
-    monkeypatch.setattr(live.parts.context.rollouts, "_bank", bank)
-    user_id = await live.person()
-    tools: tuple[Tool, ...] = tuple(definitions())
-    system: ChatMessage = {"role": "system", "content": SYSTEM}
-    answer = await live.ask(user_id, "Change host from low to high in app.cfg.", prior=(system,), tools=tools)
+    answer = await _call(live, monkeypatch)
     await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
-    assert len(asked) == LearnConfig().at_work().num_teacher_rollouts
-    assert all(messages[0] == system and carried(messages) == list(tools) for messages in asked)
+    await live.engine.settled()
+    system, tools = answer.messages[0], definitions()
+    assert len(asked) == 1 + LearnConfig().at_work().num_teacher_rollouts
+    assert all(messages[0] == system and carried(messages) == tools for messages in asked)
     text = live.host.tokenizer.decode
     shown = [text(sample.student_ids) for sample in trained[-1] if sample.kind == "counterfactual"]
     held = [sample for sample in trained[-1] if sample.kind == "anchor" and sample.teacher == "current"]
@@ -111,8 +194,8 @@ async def test_what_makes_a_version_active_also_says_that_its_feedback_is_learne
     """In one transaction: heed killed right after it must not find the feedback open and train on it once more."""
     flip, seen = live.parts.context.active.flip, []
 
-    async def flipping(user_id: str, keep: int, accept: Any) -> None:
-        await flip(user_id, keep, accept)
+    async def flipping(user_id: str, keep: int, accept: Any, replaced: int) -> None:
+        await flip(user_id, keep, accept, replaced)
         told = await live.database.read(lambda s: feedback.history(s, user_id, 1))
         logged = await live.updates(user_id, 1)
         seen.append((told[0].status, logged[0].status, logged[0].version))
@@ -356,8 +439,8 @@ async def test_a_second_try_that_is_cancelled_as_it_begins_is_known() -> None:
     learner = Learner.__new__(Learner)
     learner._database = SlowDatabase()  # type: ignore[assignment]
     first = UpdateRun(user_id="ana", kind="correction", parent_version=0)
-    update = _Update(run=first, parent=ZERO_ADAPTER, learn=LearnConfig(), notes=[], facts=[])
-    trying = asyncio.create_task(learner._try_gently(update, Verdict(is_accepted=False)))
+    update = UpdateState(run=first, parent=ZERO_ADAPTER, learn=LearnConfig(), notes=[], facts=[])
+    trying = asyncio.create_task(learner._begin_again(update, Verdict(is_accepted=False)))
     await asyncio.sleep(0)
     trying.cancel()
     await asyncio.sleep(0)

@@ -22,6 +22,7 @@ class Work:
         self.done: list[str] = []
         self.begun: list[str] = []
         self.cancelled: list[str] = []
+        self.has_rest = False
         self._starts: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self.gates: dict[str, asyncio.Event] = {}
         self.failures: dict[str, list[Exception]] = {}
@@ -34,6 +35,12 @@ class Work:
         """One update."""
         await self._do(feedback_id)
         return LearnOutcome(feedback_id, "learned", 1)
+
+    async def deepen(self) -> None:
+        """Teach the rest of a lesson, if there is one."""
+        if self.has_rest:
+            self.has_rest = False
+            await self._do("deepen")
 
     async def settle(self, user_id: str) -> None:
         """A task."""
@@ -93,7 +100,12 @@ def scheduler_of(work: Work) -> UpdateScheduler:
         "consolidate": work.consolidate,
         "calibrate": work.calibrate,
     }
-    return UpdateScheduler(work.prepare, work.learn, tasks, work.park, work.give_up, retry_after_s=0.0)  # type: ignore[arg-type]
+    return _of(work, tasks, retry_after_s=0.0)
+
+
+def _of(work: Work, tasks: dict[TaskKind, Callable[[str], Awaitable[None]]], retry_after_s: float) -> UpdateScheduler:
+    ends = work.park, work.give_up
+    return UpdateScheduler(work.prepare, work, tasks, *ends, retry_after_s=retry_after_s)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -235,7 +247,7 @@ async def test_a_database_that_is_away_is_waited_for(work: Work, scheduler: Upda
 async def test_between_two_attempts_there_is_a_pause(work: Work) -> None:
     """The pauses grow, so that a dying engine is noticed before the attempts are used up."""
     tasks: dict[TaskKind, Callable[[str], Awaitable[None]]] = {"settle": work.settle, "rebuild": work.rebuild}
-    scheduler = UpdateScheduler(work.prepare, work.learn, tasks, work.park, work.give_up, retry_after_s=0.05)  # type: ignore[arg-type]
+    scheduler = UpdateScheduler(work.prepare, work, tasks, work.park, work.give_up, retry_after_s=0.05)  # type: ignore[arg-type]
     work.failures["f1"] = [EngineRestarting("gone")] * 2
     scheduler.start()
     started_s = asyncio.get_running_loop().time()
@@ -425,7 +437,7 @@ async def test_holding_leaves_other_tasks_alone(work: Work, scheduler: UpdateSch
 
 async def test_a_task_that_this_model_has_not_is_never_queued(work: Work) -> None:
     """A model that cannot learn has no tasks; the queue is idle all the same."""
-    scheduler = UpdateScheduler(work.prepare, work.learn, {}, work.park, work.give_up)
+    scheduler = UpdateScheduler(work.prepare, work, {}, work.park, work.give_up)
     scheduler.start()
     for kind in ("settle", "rebuild", "consolidate"):
         scheduler.submit_task("ana", kind)  # type: ignore[arg-type]
@@ -571,3 +583,46 @@ async def test_stopping_waits_until_a_running_task_has_recorded_its_end(work: Wo
     await begun.wait()
     await scheduler.stop()
     assert ended == ["settle"]
+
+
+async def test_the_rest_of_a_lesson_comes_before_all_else(work: Work, scheduler: UpdateScheduler) -> None:
+    """Its outcome is known by then; the next lesson and the tasks wait."""
+    work.has_rest = True
+    gate = work.gate("deepen")
+    first = scheduler.submit("ana", "f1")
+    assert (await first).status == "learned"
+    await work.has_begun("deepen")
+    second = scheduler.submit("ben", "f2")
+    assert not second.done()
+    gate.set()
+    await second
+    await scheduler.idle()
+    assert work.done[:4] == ["prepare", "f1", "deepen", "f2"]
+
+
+@pytest.mark.parametrize("person", ["ana", "ben"])
+async def test_a_change_that_a_person_asks_for_breaks_off_the_rest_of_their_lesson(
+    work: Work, scheduler: UpdateScheduler, person: str
+) -> None:
+    """And of no one else's."""
+    work.has_rest = True
+    gate = work.gate("deepen")
+    await scheduler.submit("ana", "f1")
+    await work.has_begun("deepen")
+    async with scheduler.change(person):
+        assert work.cancelled == (["deepen"] if person == "ana" else [])
+    gate.set()
+    await scheduler.idle()
+    assert scheduler.num_failures == 0
+
+
+async def test_the_rest_of_a_lesson_that_fails_is_counted_and_ends_nothing(
+    work: Work, scheduler: UpdateScheduler
+) -> None:
+    """The lesson stays as it ended, and the worker goes on."""
+    work.has_rest = True
+    work.failures["deepen"] = [TrainerError("out of memory")]
+    assert (await scheduler.submit("ana", "f1")).status == "learned"
+    assert (await scheduler.submit("ana", "f2")).status == "learned"
+    await scheduler.idle()
+    assert scheduler.num_failures == 1

@@ -206,8 +206,8 @@ def _chain(store: Store, user_id: str, count: int) -> list[int]:
     return [_accepted(store, user_id, _active(store, user_id)) for _ in range(count)]
 
 
-def _prune(store: Store, user_id: str, keep: int, in_use: tuple[int, ...] = ()) -> list[int]:
-    return [v.number for v in store.write(lambda s: versions.prune(s, user_id, keep, in_use))]
+def _prune(store: Store, user_id: str, keep: int, in_use: tuple[int, ...] = (), replaced: int = 0) -> list[int]:
+    return [v.number for v in store.write(lambda s: versions.prune(s, user_id, keep, in_use, replaced))]
 
 
 def _kept(store: Store, user_id: str) -> list[int]:
@@ -252,6 +252,16 @@ def test_a_version_in_use_is_kept_until_the_next_time(store: Store, ana: str) ->
     held = store.read(lambda s: versions.get(s, ana, 1)).lora_int_id or 0
     assert _prune(store, ana, 2, (held,)) == [2]
     assert _prune(store, ana, 2) == [1]
+
+
+def test_a_version_that_another_replaces_is_given_up(store: Store, ana: str) -> None:
+    """However new it is, unless a request holds it."""
+    _chain(store, ana, 2)
+    _accepted(store, ana, 1)
+    held = store.read(lambda s: versions.get(s, ana, 2)).lora_int_id or 0
+    assert _prune(store, ana, 5, (held,), replaced=2) == []
+    assert _prune(store, ana, 5, replaced=2) == [2]
+    assert _kept(store, ana) == [1, 3]
 
 
 def test_the_base_model_and_candidates_are_not_pruned(store: Store, ana: str) -> None:

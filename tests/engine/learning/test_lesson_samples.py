@@ -1,0 +1,62 @@
+"""engine.learning.lesson_samples: what a lesson's samples are, by the kind of lesson."""
+
+from typing import Any
+
+import pytest
+
+from bot.agent.state import SYSTEM
+from bot.agent.tools import definitions
+from engine.config import LearnConfig
+from engine.learning.lesson_samples import LessonSamples
+from engine.learning.update_state import UpdateState
+from engine.samples.lessons import Lesson
+from storage.learning import updates
+from storage.tables import UpdateRun
+from tests.engine.live import Live
+
+pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def _lesson(live: Live, **options: Any) -> tuple[LessonSamples, Lesson, UpdateState]:
+    answer = await live.ask(await live.person(), "Change host from low to high in app.cfg.", **options)
+    row = await live.say(answer, "use edit_lines, not edit")
+    parent = await live.parts.context.active.active(answer.user_id)
+    run = UpdateRun(user_id=answer.user_id, feedback_id=row.id, kind=row.kind, parent_version=0)
+    update = UpdateState(
+        run=await live.database.write(lambda s: updates.start(s, run)),
+        parent=parent,
+        learn=LearnConfig(),
+        notes=[],
+        facts=[],
+    )
+    return LessonSamples(live.parts.context, live.parts.learner._samples._facts), Lesson.of(row, answer), update
+
+
+async def test_a_first_version_is_taught_the_denied_call_alone(live: Live) -> None:
+    """The call itself, and what the teacher says in its place: both behind the same conversation."""
+    system = {"role": "system", "content": SYSTEM}
+    samples, lesson, update = await _lesson(live, prior=(system,), tools=tuple(definitions()))
+    found = await samples.first(lesson, update)
+    assert {sample.kind for sample in found} == {"correction", "counterfactual"}
+    assert len({tuple(sample.student_ids) for sample in found}) == 1
+    assert all(sample.teacher_ids != sample.student_ids for sample in found)
+
+
+async def test_a_whole_lesson_has_other_prompts_too(live: Live) -> None:
+    """And a remark's other prompts are held to what the version answers."""
+    samples, lesson, update = await _lesson(live)
+    whole = await samples.whole(lesson, update, [])
+    assert len({tuple(sample.student_ids) for sample in whole}) > update.learn.num_teacher_rollouts // 2
+    alone = await samples.alone(lesson, update)
+    others = [sample for sample in alone if sample.student_ids != alone[0].student_ids]
+    assert others
+    assert all(sample.kind == "anchor" for sample in others)
+
+
+async def test_anchors_are_added_at_the_end(live: Live) -> None:
+    """As many as the update has."""
+    samples, lesson, update = await _lesson(live)
+    taught = await samples.first(lesson, update)
+    found = await samples.with_anchors(update, taught)
+    assert found[: len(taught)] == taught
+    assert [sample.kind for sample in found[len(taught) :]] == ["anchor"] * update.learn.num_anchors
