@@ -9,6 +9,7 @@ place.
 """
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -45,6 +46,7 @@ from storage.tables import Completion, Feedback, Note, UpdateRun
 
 _NOTHING = "My answers follow this already. If something is still missing, say what should be different."
 _TOO_LONG = "This is longer than I can learn from at once. Say it in fewer words."
+QUIET_S, LONGEST_TRY_S, LOOK_S = 0.4, 4.0, 0.05  # for the call that is tried again
 DEEPENING = "deepening"  # the kind of the update that takes a first version's place
 
 
@@ -145,7 +147,10 @@ class Learner:
         Do nothing if there is none. Raise EngineRestarting or TrainerError; then the first version stays.
         """
         begun, self._begun = self._begun, None
-        if begun is None or not await self._is_answering(begun):
+        if begun is None:
+            return
+        await self._tried_again()
+        if not await self._is_answering(begun):
             return
         update = begun.update.another(DEEPENING)
         update.run = await self._database.write(lambda s: updates.start(s, update.run))
@@ -156,6 +161,15 @@ class Learner:
         async with update_log.failures_recorded(self._database, record, cancelled_as=updates.CANCELLED):
             taught = await self._samples.whole(begun.lesson, update, begun.others)
             await self._take_place(update, await self._samples.with_anchors(update, taught), begun.version)
+
+    async def _tried_again(self) -> None:
+        """Return when nothing is answered for a moment, or at the latest time: the denied call is asked for anew."""
+        quiet_since_s = time.monotonic()
+        ends_s = quiet_since_s + LONGEST_TRY_S
+        while (now_s := time.monotonic()) < ends_s and now_s - quiet_since_s < QUIET_S:
+            await asyncio.sleep(LOOK_S)
+            if self._host.num_running:
+                quiet_since_s = time.monotonic()
 
     async def _take_place(self, update: UpdateState, samples: list[Sample], version: int) -> None:
         """Make a version that takes a first one's place; one that is refused is tried once more and gently."""

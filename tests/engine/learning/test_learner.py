@@ -16,7 +16,8 @@ from engine.config import LearnConfig
 from engine.errors import ConversationRefused
 from engine.gates.candidate import Verdict
 from engine.learning import candidates
-from engine.learning.learner import DEEPENING, Learner
+from engine.learning import learner as learner_module
+from engine.learning.learner import DEEPENING, QUIET_S, Learner
 from engine.learning.update_state import UpdateState
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.tool_messages import carried
@@ -30,6 +31,7 @@ from storage.learning import feedback, updates, versions
 from storage.people import people
 from storage.tables import Completion, UpdateRun
 from tests.engine.live import Live
+from tests.patience import PATIENCE_S
 from tests.storage.stored import directory_sha256
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
@@ -105,6 +107,24 @@ async def test_a_whole_lesson_that_is_refused_leaves_the_first_version(
     assert (await live.feedback(outcome.feedback_id)).status == FeedbackStatus.LEARNED
     user = await live.database.read(lambda s: people.get(s, answer.user_id))
     assert user.active_version == 1
+
+
+async def test_the_whole_lesson_waits_for_the_call_that_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins when nothing has been answered for a moment, and goes on at last where answers never end."""
+
+    class Host:
+        num_running = 1
+
+    learner = Learner.__new__(Learner)
+    learner._host = host = Host()  # type: ignore[assignment]
+    waiting = asyncio.create_task(learner._tried_again())
+    await asyncio.sleep(2 * QUIET_S)
+    assert not waiting.done()
+    host.num_running = 0
+    await asyncio.wait_for(waiting, PATIENCE_S)
+    host.num_running = 1
+    monkeypatch.setattr(learner_module, "LONGEST_TRY_S", QUIET_S)
+    await asyncio.wait_for(learner._tried_again(), PATIENCE_S)
 
 
 async def test_a_first_version_that_is_undone_stays_so(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

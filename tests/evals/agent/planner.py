@@ -20,7 +20,7 @@ class PlanningClient:
         self.tasks: dict[str, Task] = {}
         self.ways: dict[str, Ways] = defaultdict(lambda: DEFAULT)
         self.corrections: list[tuple[str, str, Sequence[str]]] = []
-        self.notes: list[str] = []
+        self.asked: list[str] = []
         self._is_learning = is_learning
         self.is_unsure = False  # how far a correction reaches
 
@@ -29,10 +29,14 @@ class PlanningClient:
         self.tasks[task.text] = task
         return task
 
+    async def notes(self, _user: str) -> list[dict[str, str]]:
+        """Return no note that is being learned."""
+        return []
+
     async def step(self, user: str, messages: Sequence[Any], tools: Sequence[Any], *, notes: str = "auto") -> Any:
         """Return the next step of the newest task."""
         assert tools
-        self.notes.append(notes)
+        self.asked.append(notes)
         place = max(n for n, m in enumerate(messages) if m["role"] == "user" and m["content"] in self.tasks)
         work = FolderWork(self.tasks[messages[place]["content"]].folder, self.ways[user])
         self.tasks[messages[place]["content"]].do(work)
@@ -47,7 +51,7 @@ class PlanningClient:
         if call:
             function = {"name": call[1], "arguments": call[2]}
             message = {"content": None, "tool_calls": [{"id": "call-1", "type": "function", "function": function}]}
-        return {"id": f"cmpl-{len(self.notes)}", "choices": [{"message": message}]}
+        return {"id": f"cmpl-{len(self.asked)}", "choices": [{"message": message}]}
 
     async def correct(
         self, user: str, completion_id: str, text: str, training: Any = None, context: Sequence[str] = ()

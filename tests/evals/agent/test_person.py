@@ -26,7 +26,7 @@ async def test_a_task_is_done_in_a_folder_of_its_own(form: str) -> None:
     heed = PlanningClient()
     task = heed.knows(tasks.drawn(form, random.Random(form), is_held_out=True))
     assert is_done(task, await person.work(cast(Client, heed), "ana", task))
-    assert set(heed.notes) == {"off"}
+    assert set(heed.asked) == {"off"}
 
 
 @pytest.mark.parametrize("way", NAMES)

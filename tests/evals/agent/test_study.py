@@ -42,9 +42,9 @@ async def test_a_heed_that_obeys_has_all_of_it(part: str, heed: PlanningClient) 
     judged = [record[key] for record in journal.records for key in ("is_done", "obeys", "retry_obeys") if key in record]
     assert judged
     assert all(judged)
-    num_records, num_asked = len(journal.records), len(heed.notes)
+    num_records, num_asked = len(journal.records), len(heed.asked)
     await PART_WORK[part](at, 0)
-    assert (len(journal.records), len(heed.notes)) == (num_records, num_asked)
+    assert (len(journal.records), len(heed.asked)) == (num_records, num_asked)
 
 
 @pytest.mark.parametrize("seed", range(4))
