@@ -1,8 +1,9 @@
 """A report on how well the pocket model works on files: `python -m engine.pocket.workshop.report [FOLDER]`.
 
 Held-out files, tasks and wordings only. Each step of a planned session is asked for after the steps before it, as they
-should be; a session is right if all of its steps are, word for word. Prints a row for tasks without a wish, and one per
-place where a wish about the way can stand.
+should be; a session is right if all of its steps are, word for word. Prints a row for tasks without a wish, one per
+place where a wish about the way can stand, and one for what a lesson's teacher says in place of the denied call where
+the person has wished for other ways before.
 """
 
 import argparse
@@ -17,10 +18,12 @@ from engine.pocket import WORKSHOP_WEIGHTS
 from engine.pocket.report import Pocket
 from engine.pocket.workshop import session, tasks
 from engine.pocket.workshop.tasks import FORMS, SHOWN_BY, Task
-from engine.pocket.workshop.ways import DEFAULT, NAMES, Ways, held_out_wish
+from engine.pocket.workshop.ways import DEFAULT, NAMES, Direction, Ways, held_out_wish
 from engine.pocket.workshop.work import MAY_I, FolderWork, Step
 from engine.prompts.hindsight import Hindsight, with_hindsight
 from engine.requests import ChatMessage
+
+NUM_OTHERS = 3  # wishes before the one of a lesson
 
 Place = Callable[[Task, Ways, str], list[ChatMessage]]
 
@@ -64,6 +67,34 @@ def steps_of(begun: list[ChatMessage], task: Task, ways: Ways) -> list[tuple[lis
     return found
 
 
+def in_a_lesson(way: str, number: int) -> list[tuple[list[ChatMessage], str]]:
+    """Return what a lesson's teacher reads before the denied call, with the notes of four wishes, and its next step."""
+    rng = random.Random(f"{way}/lesson/{number}")
+    direction = (way, True)
+    ways, task = _that_shows(direction, rng)
+    _, place = session.behind_a_step(task, ways, direction)
+    wanted = ways.with_side(direction)
+    work = FolderWork(task.folder, ways, turn=(place, wanted)) if place else FolderWork(task.folder, wanted)
+    task.do(work)
+    place = place or session.first_place(task, ways, wanted) or 0
+    wish = held_out_wish(direction, rng)
+    notes = [held_out_wish((name, True), rng) for name in NAMES if getattr(ways, name)]
+    begun = _begun(session.system([], [*notes, wish]), task.text)
+    for step in work.steps[:place]:
+        begun += [{"role": "assistant", "content": step.said}, *_answered(step)]
+    return [(with_hindsight(begun, Hindsight(wish)), work.steps[place].said)]
+
+
+def _that_shows(direction: Direction, rng: random.Random) -> tuple[Ways, Task]:
+    """Draw ways that were wished for before, and a task in which another wish shows beside them."""
+    while True:
+        others = rng.sample([name for name in NAMES if name != direction[0]], NUM_OTHERS)
+        ways = Ways(**dict.fromkeys(others, True))
+        task = tasks.drawn(rng.choice(SHOWN_BY[direction[0]]), rng, is_held_out=True)
+        if session.first_place(task, ways, ways.with_side(direction)) is not None:
+            return ways, task
+
+
 def share_right(pocket: Pocket, sessions: list[list[tuple[list[ChatMessage], str]]]) -> float:
     """Return the share of sessions in which every step is as planned."""
     texts = iter(pocket.answer([messages for steps in sessions for messages, _ in steps]))
@@ -86,6 +117,9 @@ def main(arguments: list[str]) -> int:
         for way in NAMES:
             found = share_right(pocket, [_wished(way, name, place, n) for n in range(options.count)])
             sys.stdout.write(f"{name + ', ' + way:30}  {found:.3f}\n")
+    for way in NAMES:
+        found = share_right(pocket, [in_a_lesson(way, n) for n in range(options.count)])
+        sys.stdout.write(f"{'lesson, ' + way:30}  {found:.3f}\n")
     return 0
 
 

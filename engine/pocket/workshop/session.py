@@ -153,7 +153,7 @@ def _told(task: Task, ways: Ways, rng: random.Random, *, has_notes: bool) -> _Re
     if kind < (0.2 if has_notes else 0.42):
         end = "" if task.text[-1] in ".?" else "."
         return _Request(f"{task.text}{end} {_capital(said)}", wanted, wanted)
-    denied, num_done = _denied(task, ways, direction) if rng.random() < 0.8 else (None, 0)
+    denied, num_done = behind_a_step(task, ways, direction) if rng.random() < 0.8 else (None, 0)
     denied = denied or first_that_differs(task, ways, wanted)
     text = (_difference(denied, wanted, task) if rng.random() < 0.5 else "") or said
     note = text if rng.random() < 0.45 else ""
@@ -162,17 +162,15 @@ def _told(task: Task, ways: Ways, rng: random.Random, *, has_notes: bool) -> _Re
     return _Request(task.text, ways if num_done else wanted, wanted, hindsight, num_done, note)
 
 
-def _denied(task: Task, ways: Ways, direction: Direction) -> tuple[Step | None, int]:
+def behind_a_step(task: Task, ways: Ways, direction: Direction) -> tuple[Step | None, int]:
     """Return the call that is denied, and its place, where a step led to it that the wish would have left out, too.
 
     A file of the tests was read before it is changed, the check was asked about and allowed. Else None, 0.
     """
-    before, after = _steps(task, ways), _steps(task, ways.with_side(direction))
-    first = _first_place(before, after)
-    if first is not None:
-        for place in range(first + 1, len(before)):
-            if _is_against(before[place], direction):
-                return before[place], place
+    first = first_place(task, ways, ways.with_side(direction))
+    for place, step in enumerate(_steps(task, ways)):
+        if first is not None and place > first and _is_against(step, direction):
+            return step, place
     return None, 0
 
 
@@ -194,27 +192,27 @@ def _asked(task: Task, ways: Ways, rng: random.Random) -> Direction:
     drawn_from = telling if telling and rng.random() < 0.85 else changes
     if rng.random() < 0.05:
         return rng.choice(DIRECTIONS)
-    late = [_LATE if _denied(task, ways, change)[1] else 1.0 for change in drawn_from]
+    late = [_LATE if behind_a_step(task, ways, change)[1] else 1.0 for change in drawn_from]
     weights = [_RARE.get(way, 1.0) * times for (way, _), times in zip(drawn_from, late, strict=True)]
     return rng.choices(drawn_from, weights)[0]
 
 
 def first_that_differs(task: Task, ways: Ways, wanted: Ways) -> Step | None:
     """Return the first step of the task that another way of doing it changes, None if there is none."""
-    before = _steps(task, ways)
-    place = _first_place(before, _steps(task, wanted))
-    return None if place is None else before[place]
+    place = first_place(task, ways, wanted)
+    return None if place is None else _steps(task, ways)[place]
+
+
+def first_place(task: Task, ways: Ways, wanted: Ways) -> int | None:
+    """Return the place of the first step that another way of doing a task changes, None if there is none."""
+    pairs = enumerate(zip(_steps(task, ways), _steps(task, wanted), strict=False))
+    return next((place for place, (one, other) in pairs if one != other), None)
 
 
 def _steps(task: Task, ways: Ways) -> list[Step]:
     work = FolderWork(task.folder, ways)
     task.do(work)
     return work.steps
-
-
-def _first_place(before: list[Step], after: list[Step]) -> int | None:
-    pairs = enumerate(zip(before, after, strict=False))
-    return next((place for place, (one, other) in pairs if one != other), None)
 
 
 def _difference(denied: Step | None, wanted: Ways, task: Task) -> str:

@@ -12,8 +12,10 @@ from engine.pocket.workshop.report import PLACES, share_right, steps_of
 from engine.pocket.workshop.tasks import SHOWN_BY
 from engine.pocket.workshop.ways import DEFAULT, NAMES, held_out_wish
 from engine.pocket.workshop.work import MAY_I
+from engine.prompts.hindsight import Hindsight
 from engine.requests import ChatMessage
 
+MARK = Hindsight("\0").block().partition("\0")[0]
 Steps = list[tuple[list[ChatMessage], str]]
 
 
@@ -75,3 +77,19 @@ def test_it_prints_a_row_for_each_form_and_place(
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == len(tasks.FORMS) + len(PLACES) * len(NAMES)
     assert rows[0].split() == ["say", "0.500"]
+
+
+@pytest.mark.parametrize("way", NAMES)
+def test_a_lessons_teacher_is_asked_for_what_comes_in_place_of_the_denied_call(way: str) -> None:
+    """Beside the notes of four wishes, behind the steps that the ways of before have led to."""
+    for number in range(6):
+        ((messages, wanted),) = report.in_a_lesson(way, number)
+        assert messages[0]["content"].count("\n- ") == report.NUM_OTHERS + 1
+        asked = [message["content"] for message in messages if message["role"] == "user"]
+        assert MARK in asked[-1]
+        assert not any(MARK in text for text in asked[:-1])
+        assert wanted
+        if way == "spares_tests":
+            assert '"path": "tests/' not in wanted
+        if way == "is_unchecked":
+            assert "check.sh" not in wanted

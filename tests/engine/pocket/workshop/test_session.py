@@ -85,3 +85,36 @@ def test_the_same_random_source_gives_the_same_sessions() -> None:
     """So training can be repeated."""
     one, other = ([session.drawn(random.Random(5)) for _ in range(20)] for _ in range(2))
     assert one == other
+
+
+def test_some_are_denied_behind_a_step_that_the_wish_would_have_left_out() -> None:
+    """A file of the tests was read, or the check allowed: what led there is not learned, what follows is as wished."""
+    rng = random.Random(11)
+    found = {"tests": 0, "check": 0}
+    for _ in range(2500):
+        lines = session.drawn(rng)
+        unlearned = [place for place, line in enumerate(lines) if not line.is_learned]
+        if not unlearned or any(line.content == session.LEFT_OUT for line in lines):
+            continue
+        told = max(place for place, line in enumerate(lines) if MARK in line.content)
+        after = [line.content for line in lines[unlearned[-1] + 1 :] if line.role == "assistant"]
+        assert told < unlearned[-1] + 3
+        if "sh check.sh" in lines[unlearned[-1]].content:
+            found["check"] += 1
+            assert not any('"bash"' in text for text in after)
+        else:
+            found["tests"] += 1
+            assert not any('"path": "tests/' in text for text in after)
+    assert min(found.values()) > 5
+
+
+def test_what_a_lesson_has_noted_stands_in_notes_and_behind_the_task() -> None:
+    """As a lesson's teacher reads it: the newest note is the correction's own words."""
+    rng = random.Random(12)
+    both = 0
+    for _ in range(1500):
+        lines = session.drawn(rng)
+        told = [line.content.rpartition(MARK)[2].rstrip("]") for line in lines if MARK in line.content]
+        notes = [text.removeprefix("- ") for text in lines[0].content.splitlines() if text.startswith("- ")]
+        both += bool(told and notes and notes[-1] == told[-1])
+    assert both > 150
