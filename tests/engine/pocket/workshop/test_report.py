@@ -75,7 +75,7 @@ def test_it_prints_a_row_for_each_form_and_place(
     monkeypatch.setattr(report, "share_right", lambda _pocket, sessions: len(sessions) / 2)
     assert report.main([str(Path("x")), "--count", "1"]) == 0
     rows = capsys.readouterr().out.splitlines()
-    assert len(rows) == len(tasks.FORMS) + len(PLACES) * len(NAMES)
+    assert len(rows) == len(tasks.FORMS) + (len(PLACES) + 1) * len(NAMES)
     assert rows[0].split() == ["say", "0.500"]
 
 
