@@ -23,6 +23,7 @@ _SHARES = (
     "rollout_quantile",
 )  # fmt: skip
 MAX_STEPS = 1000  # of one update
+MIN_RATE = 1e-3  # a share that is divided by
 _OF_ALL = ("rollout_quantile", "rollout_temperature", "longest_rollout_tokens")  # updates: they share their rollouts
 LORA_TARGET_MODULES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 FUSED_MODULES = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}  # as in Phi-3
@@ -96,7 +97,7 @@ class LearnConfig:
     num_openings: int = 0  # further prompts of which it only begins the answer: there a wish is followed or not
     work_steps: int = 3  # times the steps of a lesson about a chat, where it is about an agent's work (docs/LOG.md)
     work_rate: float = 0.6  # times parent_rate there: at the whole rate every third lesson moves what it is not about
-    work_first_steps: int = 8  # of a first version there, of the denied call alone, which answers at once; 0: none
+    work_first_steps: int = 10  # of a first version there, of the denied call alone, which answers at once; 0: none
     num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:
@@ -170,8 +171,9 @@ class LearnConfig:
         return replace(self, steps=steps, parent_rate=self.work_rate * self.parent_rate)
 
     def first_at_work(self) -> "LearnConfig":
-        """Return a copy for the first version of a lesson about an agent's work."""
-        return replace(self, steps=self.work_first_steps, num_anchors=min(self.num_anchors, FIRST_ANCHORS))
+        """Return a copy, of one `at_work`, for a lesson's first version: few steps, and those at the whole rate."""
+        rate, anchors = self.parent_rate / max(self.work_rate, MIN_RATE), min(self.num_anchors, FIRST_ANCHORS)
+        return replace(self, steps=self.work_first_steps, parent_rate=min(1.0, rate), num_anchors=anchors)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as they cross into the worker process."""

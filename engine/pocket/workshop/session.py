@@ -34,7 +34,10 @@ _COUNTS = (0.7, 0.16, 0.06, 0.03, 0.02, 0.015, 0.015)  # shares of sessions of o
 _LONG = 3  # tasks, from which on a session may have outputs left out
 _NUM_WISHES = (0.34, 0.18, 0.13, 0.11, 0.1, 0.14)  # shares of one wish, two, ...
 _RARE = {"reads": 4.0, "spares_tests": 4.0, "by_lines": 3.0}  # ways that few tasks show are asked for more often there
-_LATE = 8.0  # times as often, where the denied call lies behind a step that the wish would have left out
+_LATE = {
+    "spares_tests": 30.0,
+    "is_unchecked": 8.0,
+}  # times as often, where the denied call lies behind a step that the wish would have left out
 _NOTED = {"by_lines": 2.0, "asks": 1.5, "reads": 1.5}  # the same in notes
 _CALL_END = "}\n</tool_call>"
 _NO = ("no", "no, do not", "better not", "no, leave it", "not now")
@@ -111,7 +114,7 @@ def system(here: list[str], notes: list[str]) -> str:
 
 def _form(directions: list[Direction], rng: random.Random) -> str:
     """Draw a form of task, mostly one that shows a way that was wished for; files of tests are in one form alone."""
-    if directions and rng.random() < 0.1:
+    if directions and rng.random() < 0.3:
         return "everywhere"
     if directions and rng.random() < 0.6:
         return rng.choice(SHOWN_BY[rng.choice(directions)[0]])
@@ -192,7 +195,7 @@ def _asked(task: Task, ways: Ways, rng: random.Random) -> Direction:
     drawn_from = telling if telling and rng.random() < 0.85 else changes
     if rng.random() < 0.05:
         return rng.choice(DIRECTIONS)
-    late = [_LATE if behind_a_step(task, ways, change)[1] else 1.0 for change in drawn_from]
+    late = [_LATE[change[0]] if behind_a_step(task, ways, change)[1] else 1.0 for change in drawn_from]
     weights = [_RARE.get(way, 1.0) * times for (way, _), times in zip(drawn_from, late, strict=True)]
     return rng.choices(drawn_from, weights)[0]
 

@@ -41,7 +41,9 @@ def test_a_lesson_about_an_agents_work_takes_more_steps_than_one_about_a_chat_an
     assert work.learning_rate_at(0, has_parent=False) == chat.learning_rate_at(0, has_parent=False)
     assert work.parent_rate == pytest.approx(0.3)
     assert replace(chat, steps=MAX_STEPS).at_work().steps == MAX_STEPS
-    assert work.first_at_work().steps == work.work_first_steps < chat.steps
+    first = work.first_at_work()
+    assert first.steps == work.work_first_steps < chat.steps
+    assert first.parent_rate == pytest.approx(chat.parent_rate)
 
 
 def test_no_override_changes_nothing() -> None:
