@@ -58,11 +58,15 @@ def _undo_version(s: Session, version: AdapterVersion) -> UndoResult:
 def take_back(s: Session, complaint: Feedback, number: int, reason: str) -> UndoResult | None:
     """Undo the complained-about version and its note. Return None if it is no longer active.
 
-    The reason is kept with the feedback that taught it and with its update. Raises VersionNotFound.
+    A lesson's first version is active in the one that has taken its place. The reason is kept with the feedback that taught it and with its update. Raises VersionNotFound.
     """
     user_id = complaint.user_id
-    version = versions.get(s, user_id, number)
-    if people.get(s, user_id).active_version != number or version.feedback_id is None:
+    taught_by = versions.get(s, user_id, number).feedback_id
+    active = people.get(s, user_id).active_version
+    if not active or taught_by is None:
+        return None
+    version = versions.get(s, user_id, active)
+    if version.feedback_id != taught_by:
         return None
     result = _undo_version(s, version)
     feedback.set_status(s, version.feedback_id, FeedbackStatus.UNDONE, reason)

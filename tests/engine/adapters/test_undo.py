@@ -398,3 +398,19 @@ class Lessons(RuleBasedStateMachine):
 
 TestLessons = Lessons.TestCase
 TestLessons.settings = settings(max_examples=12, stateful_step_count=15, deadline=None)
+
+
+async def test_a_complaint_about_a_first_version_undoes_the_one_in_its_place(database: Database, ana: str) -> None:
+    """They are one lesson's; another lesson's version stays."""
+    first = await database.write(lambda s: taught(s, ana, "use edit_lines"))
+
+    def in_its_place(s: Session) -> int:
+        whole = versions.allocate(s, ana, first.parent, "model", first.feedback_id, None)
+        return versions.accept(s, ana, whole.number, "sha", 1).number
+
+    await database.write(in_its_place)
+    said = await complaint(database, ana)
+    result = await database.write(lambda s: undo.take_back(s, said, first.number, "worse"))
+    assert result == UndoResult(first.parent, "use edit_lines")
+    lesson = await database.read(lambda s: feedback.get(s, first.feedback_id or ""))
+    assert lesson.status == FeedbackStatus.UNDONE
