@@ -58,7 +58,8 @@ def _undo_version(s: Session, version: AdapterVersion) -> UndoResult:
 def take_back(s: Session, complaint: Feedback, number: int, reason: str) -> UndoResult | None:
     """Undo the complained-about version and its note. Return None if it is no longer active.
 
-    A lesson's first version is active in the one that has taken its place. The reason is kept with the feedback that taught it and with its update. Raises VersionNotFound.
+    A lesson's first version is active in the one that has taken its place. The reason is kept with the feedback that
+    taught it and with its update. Raises VersionNotFound.
     """
     user_id = complaint.user_id
     taught_by = versions.get(s, user_id, number).feedback_id
