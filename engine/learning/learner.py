@@ -93,6 +93,8 @@ class Learner:
         record = partial(_record_failure, update)
         async with update_log.failures_recorded(self._database, record):
             outcome = await self._teach(lesson, update)
+        if outcome.status == "learned":
+            self.progress.end(outcome.phases_ms)
         return replace(outcome, is_calibrated=self._config.is_calibrated)
 
     async def _ended(self, feedback_id: str) -> LearnOutcome | None:
@@ -335,10 +337,8 @@ class Learner:
                 replaced=replaced,
             ),
         )
-        if verdict.is_accepted:
-            if update.parent.number:
-                self._rollouts.drop(update.parent.name)
-            self.progress.end(update.phases_ms)
+        if verdict.is_accepted and update.parent.number:
+            self._rollouts.drop(update.parent.name)
         return verdict, version.number
 
     async def _begin_again(self, update: UpdateState, verdict: Verdict) -> None:
