@@ -26,6 +26,7 @@ from storage.tables import Completion
 
 NUM_OTHERS = 4  # other prompts that feedback is tried on
 NUM_SHOWN = 3  # of them on which the wish is then shown by the teacher
+NUM_STEPS = 4  # of the session, before the denied call
 NUM_TASKS = 12  # begun tasks that feedback about an agent's work is tried on: most wishes concern few of them
 QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
 LASTING = (Meaning.WISH, Meaning.FACT)  # stays in mind from now on, as a note at least
@@ -103,30 +104,37 @@ class IntentReader:
     ) -> Tried:
         """Return True if the feedback alone moves the teacher on other prompts, too, and more than a placebo does."""
         if carried(lesson.corrected.messages):
-            return await self._tried_at_work(lesson, notes)
+            return await self._tried_at_work(lesson, notes, recent)
         others = await self._rollouts.take(parent, recent, NUM_OTHERS, without=lesson.corrected.messages)
         words, nothing = self._compared(lesson)
         moved, placebo = [await self._moves(said, notes, others) for said in (words, nothing)]
         floor = self._config.learn.min_divergence
         return is_standing(moved, placebo, self._config.note.standing_share, floor), ()
 
-    async def _tried_at_work(self, lesson: Lesson, notes: Sequence[str]) -> Tried:
+    async def _tried_at_work(self, lesson: Lesson, notes: Sequence[str], recent: Sequence[Completion]) -> Tried:
         """Return True if the feedback moves the teacher on some other task as on its own, and where it does most.
 
-        A wish about work shows only where the step it is about comes next. The tasks are answered by the base model,
-        once for all lessons.
+        A wish about work shows only where the step it is about comes next: at the denied call, or at a step that led
+        to it. The tasks are answered by the base model, once for all lessons.
         """
         words, nothing = self._compared(lesson)
         drawn = await self._rollouts.take(ZERO_ADAPTER, [], NUM_TASKS, without=lesson.corrected.messages)
-        tasks = [task for task in drawn if len(lessons.moves(words, notes, [task], self._prompts)) > 1]
-        moved = await self._moves(words, notes, tasks)
-        if len(moved) < 2:
+        steps, tasks = self._fitting(words, notes, steps_before(lesson, recent)), self._fitting(words, notes, drawn)
+        if not tasks:
             return False, ()
-        order = sorted(range(len(tasks)), key=lambda n: -moved[n + 1])
-        placebo = await self._moves(nothing, notes, [tasks[order[0]]])
-        floor, own = self._config.learn.min_divergence, moved[0]
-        shown = tuple(tasks[n].messages for n in order[:NUM_SHOWN] if moved[n + 1] >= max(floor, _TASK_SHARE * own))
-        return is_standing_at_work((own, moved[order[0] + 1]), placebo, floor), shown
+        places = [*steps, *tasks]
+        denied, *moved = await self._moves(words, notes, places)
+        order = sorted(range(len(places)), key=lambda n: -moved[n])
+        task = next(n for n in order if n >= len(steps))
+        own = [n for n in order if n < len(steps) and moved[n] > denied][:1]
+        placebo = await self._moves(nothing, notes, [places[n] for n in (*own, task)])
+        floor, most = self._config.learn.min_divergence, max(denied, *(moved[n] for n in own), 0.0)
+        shown = tuple(places[n].messages for n in order[:NUM_SHOWN] if moved[n] >= max(floor, _TASK_SHARE * most))
+        return is_standing_at_work((most, moved[task]), (max(placebo[:-1]), placebo[-1]), floor), shown
+
+    def _fitting(self, words: Lesson, notes: Sequence[str], rollouts: Sequence[Rollout]) -> list[Rollout]:
+        """Return the rollouts that fit beside what is compared."""
+        return [one for one in rollouts if len(lessons.moves(words, notes, [one], self._prompts)) > 1]
 
     def _compared(self, lesson: Lesson) -> tuple[Lesson, Lesson]:
         """Return a lesson in the words that all prompts are told, and one that says nothing at the same length."""
@@ -142,6 +150,13 @@ class IntentReader:
         words = hindsight.solution or hindsight.feedback
         text = placebo(words, self._prompts)
         return replace(hindsight, solution=text) if hindsight.solution else replace(hindsight, feedback=text)
+
+
+def steps_before(lesson: Lesson, recent: Sequence[Completion]) -> list[Rollout]:
+    """Return the newest steps of the session that led to the denied call."""
+    now = lesson.completion.messages
+    led = [row for row in recent if len(row.messages) < len(now) and row.messages == now[: len(row.messages)]]
+    return [Rollout.of(row) for row in led[:NUM_STEPS]]
 
 
 def of_words(reading: ReactionReading) -> Intent:

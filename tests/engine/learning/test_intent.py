@@ -8,15 +8,25 @@ from bot.agent.tools import definitions
 from engine.adapter_ref import AdapterRef
 from engine.gates.candidate import Verdict
 from engine.learning.bystanders import CHECK, NUM_BYSTANDERS, REASON, Bystanders
-from engine.learning.intent import NUM_TASKS, Intent, chosen, is_standing, is_standing_at_work, of_words
+from engine.learning.intent import (
+    NUM_STEPS,
+    NUM_TASKS,
+    Intent,
+    chosen,
+    is_standing,
+    is_standing_at_work,
+    of_words,
+    steps_before,
+)
 from engine.reading.probe import ReactionReading
 from engine.reading.reader import ReactionReader
 from engine.requests import ChatMessage
 from engine.sample import Sample
 from engine.samples.demonstrations import Demonstrations
 from engine.samples.lessons import Lesson
-from engine.samples.rollouts import Rollout
-from storage.kinds import FeedbackStatus, Meaning, NoteState, Scope
+from engine.samples.rollouts import Rollout, conversation
+from storage.kinds import FeedbackKind, FeedbackStatus, Meaning, NoteState, Scope
+from storage.tables import Completion, Feedback
 from tests.engine.live import Live
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -179,6 +189,65 @@ async def test_a_wish_about_work_is_found_on_one_task_of_many(
     assert (outcome.reading, outcome.is_unsure) == (meaning, meaning == Meaning.REMARK)
     assert tried == [NUM_TASKS, 1]
     assert shown == ([3] if meaning == Meaning.WISH else [])
+
+
+@pytest.mark.engine
+async def test_a_wish_about_work_may_show_at_the_step_that_led_to_the_denied_call(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the denied call moves nothing any more: the step stands for it, and is shown beside the other task."""
+    told(live, monkeypatch, reading(Meaning.REMARK, 0.1, is_sure=False))
+    places: list[list[ChatMessage]] = []
+
+    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
+        if places:
+            return [0.0] * (len(others) + 1)
+        places.extend(other.messages for other in others)
+        return [0.0, 0.2, *[0.0] * (NUM_TASKS - 1), 0.2]
+
+    shown: list[Sequence[list[ChatMessage]]] = []
+    whole = Demonstrations.whole
+
+    async def showing(teacher: Demonstrations, given: Sequence[list[ChatMessage]]) -> list[Sample]:
+        shown.append(given)
+        return await whole(teacher, given)
+
+    monkeypatch.setattr(Demonstrations, "whole", showing)
+    monkeypatch.setattr(live.parts.learner._intents, "_moves", moves)
+    user_id, tools = await live.person(), tuple(definitions())
+    first = await live.ask(user_id, "Set gain to 5 everywhere.", tools=tools)
+    said: ChatMessage = {"role": "assistant", "content": "I look first."}
+    denied = await live.ask(user_id, "go on", prior=(*first.messages, said), tools=tools)
+    outcome = await live.teach(denied, "leave the tests alone")
+    assert outcome.reading == Meaning.WISH
+    await live.engine.settled()
+    assert len(places) == 1 + NUM_TASKS
+    assert places[0] == conversation(first)
+    assert [places[0], places[-1]] == [given for given in shown[-1] if given in (places[0], places[-1])]
+
+
+async def test_the_steps_before_a_call_are_those_of_its_own_session() -> None:
+    """The newest ones; another session's, and what came later, are none."""
+    asked: list[ChatMessage] = [{"role": "user", "content": "Set gain to 5."}]
+    steps = [[*asked, *[{"role": "assistant", "content": str(n)} for n in range(count)]] for count in range(7)]
+    other: list[ChatMessage] = [{"role": "user", "content": "Set host to low."}]
+    rows = [answered(messages) for messages in (*reversed(steps), other)]
+    lesson = Lesson.of(Feedback(user_id="ana", kind=FeedbackKind.CORRECTION, text="no"), rows[1])
+    assert [len(step.messages) for step in steps_before(lesson, rows)] == [5, 4, 3, 2][:NUM_STEPS]
+
+
+def answered(messages: list[ChatMessage]) -> Completion:
+    """Return a stored answer to a conversation."""
+    return Completion(
+        user_id="ana",
+        messages=messages,
+        sampling={},
+        prompt_token_ids=[1],
+        completion_token_ids=[2],
+        logprobs=[0.0],
+        text="x",
+        adapter_version=0,
+    )
 
 
 @pytest.mark.engine
