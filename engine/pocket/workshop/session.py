@@ -60,7 +60,7 @@ class _Request:
     ways: Ways
     wanted: Ways  # from the denied call on
     hindsight: Hindsight = field(default_factory=Hindsight)
-    num_done: int = 0  # steps before the denied call that only the ways of before would take
+    num_done: int = 0  # steps before the denied call that are not learned
     note: str = ""  # that the wish has become
 
     @property
@@ -156,13 +156,14 @@ def _told(task: Task, ways: Ways, rng: random.Random, *, has_notes: bool) -> _Re
     if kind < (0.2 if has_notes else 0.42):
         end = "" if task.text[-1] in ".?" else "."
         return _Request(f"{task.text}{end} {_capital(said)}", wanted, wanted)
-    denied, num_done = behind_a_step(task, ways, direction) if rng.random() < 0.8 else (None, 0)
+    denied, place = behind_a_step(task, ways, direction) if rng.random() < 0.8 else (None, 0)
     denied = denied or first_that_differs(task, ways, wanted)
     text = (_difference(denied, wanted, task) if rng.random() < 0.5 else "") or said
     note = text if rng.random() < 0.45 else ""
     is_bare = denied is None or not denied.answer or rng.random() < (0.8 if note else 0.2)
     hindsight = Hindsight(text, context=() if is_bare else context_of(denied))
-    return _Request(task.text, ways if num_done else wanted, wanted, hindsight, num_done, note)
+    num_done = place or (_behind_a_yes(task, wanted) if rng.random() < 0.3 else 0)
+    return _Request(task.text, ways if place else wanted, wanted, hindsight, num_done, note)
 
 
 def behind_a_step(task: Task, ways: Ways, direction: Direction) -> tuple[Step | None, int]:
@@ -175,6 +176,14 @@ def behind_a_step(task: Task, ways: Ways, direction: Direction) -> tuple[Step | 
         if first is not None and place > first and _is_against(step, direction):
             return step, place
     return None, 0
+
+
+def _behind_a_yes(task: Task, ways: Ways) -> int:
+    """Return the place behind the question whether the check may be run, 0 if there is none.
+
+    A person has said yes there before they say what they wish.
+    """
+    return next((place for place, step in enumerate(_steps(task, ways), 1) if step.said == MAY_I), 0)
 
 
 def _is_against(step: Step, direction: Direction) -> bool:

@@ -89,9 +89,12 @@ def test_the_same_random_source_gives_the_same_sessions() -> None:
 
 
 def test_some_are_denied_behind_a_step_that_the_wish_would_have_left_out() -> None:
-    """A file of the tests was read, or the check allowed: what led there is not learned, what follows is as wished."""
+    """A file of the tests was read, or the check allowed: what led there is not learned, what follows is as wished.
+
+    Behind a yes it may be any wish: the check is run then, unless it is not to be.
+    """
     rng = random.Random(11)
-    found = {"tests": 0, "check": 0}
+    found = {"tests": 0, "left": 0, "run": 0}
     for _ in range(2500):
         lines = session.drawn(rng)
         unlearned = [place for place, line in enumerate(lines) if not line.is_learned]
@@ -101,8 +104,7 @@ def test_some_are_denied_behind_a_step_that_the_wish_would_have_left_out() -> No
         after = [line.content for line in lines[unlearned[-1] + 1 :] if line.role == "assistant"]
         assert told < unlearned[-1] + 3
         if "sh check.sh" in lines[unlearned[-1]].content:
-            found["check"] += 1
-            assert not any('"bash"' in text for text in after)
+            found["run" if any('"bash"' in text for text in after) else "left"] += 1
         else:
             found["tests"] += 1
             assert not any('"path": "tests/' in text for text in after)
