@@ -53,8 +53,12 @@ class LessonSamples:
         return [*taught, *rehearsed, *whole, *begun, *held_out]
 
     async def first(self, lesson: Lesson, update: UpdateState) -> list[Sample]:
-        """Return what a first version is trained on: the denied call, and how the teacher has it."""
-        shown = await self._demonstrations(lesson, update, lesson.general).to([lesson.corrected.messages])
+        """Return what a first version is trained on: the denied call, how the teacher has it, and where a wish shows.
+
+        A call that is as wished may only be the first of two: lines are read before they are changed by number.
+        """
+        given = [lesson.corrected.messages, *update.intent.shown]
+        shown = await self._demonstrations(lesson, update, lesson.general).to(given)
         update.lap("teacher rollouts")
         taught = lessons.samples(lesson, update.read, [], self.prompts_of(update))
         return [*taught, *shown, *await self._held_out(lesson, update)]
