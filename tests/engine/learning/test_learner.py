@@ -17,6 +17,7 @@ from engine.errors import ConversationRefused
 from engine.gates.candidate import Verdict
 from engine.learning import candidates
 from engine.learning import learner as learner_module
+from engine.learning.intent import NUM_SHOWN
 from engine.learning.learner import DEEPENING, QUIET_S, Learner
 from engine.learning.update_state import UpdateState
 from engine.prompts.builder import PromptBuilder
@@ -176,7 +177,8 @@ async def test_a_correction_at_work_is_shown_on_tasks(live: Live, monkeypatch: p
     await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
     await live.engine.settled()
     system, tools = answer.messages[0], definitions()
-    assert len(asked) == 1 + LearnConfig().at_work().num_teacher_rollouts
+    whole = LearnConfig().at_work().num_teacher_rollouts
+    assert 1 + whole <= len(asked) <= 1 + NUM_SHOWN + whole
     assert all(messages[0] == system and carried(messages) == tools for messages in asked)
     text = live.host.tokenizer.decode
     shown = [text(sample.student_ids) for sample in trained[-1] if sample.kind == "counterfactual"]

@@ -1,5 +1,6 @@
 """engine.learning.lesson_samples: what a lesson's samples are, by the kind of lesson."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from bot.agent.tools import definitions
 from engine.config import LearnConfig
 from engine.learning.lesson_samples import LessonSamples
 from engine.learning.update_state import UpdateState
+from engine.requests import ChatMessage
 from engine.samples.lessons import Lesson
 from storage.learning import updates
 from storage.tables import UpdateRun
@@ -32,14 +34,17 @@ async def _lesson(live: Live, **options: Any) -> tuple[LessonSamples, Lesson, Up
     return LessonSamples(live.parts.context, live.parts.learner._samples._facts), Lesson.of(row, answer), update
 
 
-async def test_a_first_version_is_taught_the_denied_call_alone(live: Live) -> None:
-    """The call itself, and what the teacher says in its place: both behind the same conversation."""
+async def test_a_first_version_is_taught_the_denied_call_and_where_the_wish_shows(live: Live) -> None:
+    """The call itself and what the teacher says in its place, and its answer to each task that is shown."""
     system = {"role": "system", "content": SYSTEM}
     samples, lesson, update = await _lesson(live, prior=(system,), tools=tuple(definitions()))
     found = await samples.first(lesson, update)
     assert {sample.kind for sample in found} == {"correction", "counterfactual"}
     assert len({tuple(sample.student_ids) for sample in found}) == 1
     assert all(sample.teacher_ids != sample.student_ids for sample in found)
+    task: ChatMessage = {"role": "user", "content": "Set host to low in app.cfg."}
+    update.intent = replace(update.intent, shown=([task],))
+    assert len({tuple(sample.student_ids) for sample in await samples.first(lesson, update)}) == 2
 
 
 async def test_a_whole_lesson_has_other_prompts_too(live: Live) -> None:
