@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 async def test_lessons_and_consolidations_make_candidates_in_one_place(live: Live) -> None:
     """One update is open at a time, so there is one maker of candidates and one finder of facts."""
     assert live.parts.learner._candidates is live.parts.consolidator._candidates
-    assert live.parts.learner._facts is live.parts.consolidator._facts
+    assert live.parts.learner._samples._facts is live.parts.consolidator._facts
 
 
 async def test_a_chat_template_that_cannot_be_used_ends_the_start(live: Live) -> None:
