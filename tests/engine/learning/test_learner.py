@@ -131,7 +131,8 @@ async def test_the_whole_lesson_waits_for_the_call_that_is_tried_again(monkeypat
 async def test_a_first_version_that_is_undone_stays_so(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole lesson is broken off, and never comes back."""
     answer = await _call(live, monkeypatch)
-    outcome = await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
+    with live.open_gates():
+        outcome = await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
     assert (await live.engine.undo(answer.user_id)).version == 0
     await live.engine.settled()
     assert [run.version for run in await live.updates(answer.user_id, 5) if run.status == "accepted"] == [1]
@@ -148,7 +149,8 @@ async def test_a_first_version_that_is_refused_leaves_the_whole_lesson(
     judge = candidates.judge
     monkeypatch.setattr(candidates, "judge", lambda *given: verdicts.pop() if verdicts else judge(*given))
     answer = await _call(live, monkeypatch)
-    outcome = await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
+    with live.open_gates():
+        outcome = await live.teach(answer, "use edit_lines, not edit", scope=Scope.ALWAYS)
     first = (await live.updates(answer.user_id, 5))[-1]
     assert (first.status, first.steps, first.error) == ("rejected", LearnConfig().work_first_steps, "went too far")
     assert outcome.status == "learned"
