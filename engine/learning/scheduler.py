@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 from weakref import WeakValueDictionary
 
 from engine.requests import LearnOutcome
@@ -226,11 +226,7 @@ class UpdateScheduler:
         task = asyncio.create_task(self._in_turn(lesson), name="heed-lesson")
         self._lesson = lesson.feedback_id, task
         try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait({task})  # until its failure is in storage
-            raise
+            await _over(task)
         finally:
             self._lesson = None
         self._end(lesson, await self._given_up(lesson.feedback_id) if task.cancelled() else task.result())
@@ -241,11 +237,7 @@ class UpdateScheduler:
         task = asyncio.create_task(self._rest(user_id), name="heed-deepening")
         self._deepening = user_id, task
         try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait({task})  # until its failure is in storage
-            raise
+            await _over(task)
         finally:
             self._deepening = None
         if not task.cancelled() and task.exception() is not None:
@@ -314,11 +306,7 @@ class UpdateScheduler:
         token = self._tasks[user_id, kind]
         self._running = asyncio.create_task(self._do(user_id, kind), name=_name(kind))
         try:
-            await asyncio.wait({self._running})
-        except asyncio.CancelledError:
-            self._running.cancel()
-            await asyncio.wait({self._running})  # until its failure is in storage
-            raise
+            await _over(self._running)
         finally:
             task, self._running = self._running, None
         if task.cancelled():
@@ -337,6 +325,16 @@ class UpdateScheduler:
             return
         async with self.turn(user_id):
             await self._kinds[kind](user_id)
+
+
+async def _over(task: "asyncio.Task[Any]") -> None:
+    """Wait for a task; cancelled, cancel that first and wait until its failure is in storage."""
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
 
 
 def _name(kind: TaskKind) -> str:

@@ -51,9 +51,8 @@ class UpdateState(PhaseTimer):
 
     def another(self, kind: str) -> "UpdateState":
         """Return the state of another update of the same lesson, which nothing is measured of by now."""
-        found = replace(self, run=self.next_run(kind), phases_ms={}, started_s=time.perf_counter(), on_lap=None)
-        found.trained = Trained()
-        return found
+        run, now_s = self.next_run(kind), time.perf_counter()
+        return replace(self, run=run, trained=Trained(), phases_ms={}, started_s=now_s, on_lap=None)
 
     def try_gently(self) -> None:
         """Prepare the second try, at half the learning rate: the last one."""
