@@ -28,6 +28,7 @@ NUM_OTHERS = 4  # other prompts that feedback is tried on
 NUM_SHOWN = 3  # of them on which the wish is then shown by the teacher
 NUM_STEPS = 4  # of the session, before the denied call
 NUM_TASKS = 12  # begun tasks that feedback about an agent's work is tried on: most wishes concern few of them
+NUM_COMPARED = 3  # of them, those moved most, on which a placebo is tried, too: any words move some
 QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
 LASTING = (Meaning.WISH, Meaning.FACT)  # stays in mind from now on, as a note at least
 _CERTAIN = 0.9  # probability of either of two such meanings from which it does not matter which
@@ -125,12 +126,15 @@ class IntentReader:
         places = [*steps, *tasks]
         denied, *moved = await self._moves(words, notes, places)
         order = sorted(range(len(places)), key=lambda n: -moved[n])
-        task = next(n for n in order if n >= len(steps))
         own = [n for n in order if n < len(steps) and moved[n] > denied][:1]
-        placebo = await self._moves(nothing, notes, [places[n] for n in (*own, task)])
-        floor, most = self._config.learn.min_divergence, max(denied, *(moved[n] for n in own), 0.0)
-        shown = tuple(places[n].messages for n in order[:NUM_SHOWN] if moved[n] >= max(floor, _TASK_SHARE * most))
-        return is_standing_at_work((most, moved[task]), (max(placebo[:-1]), placebo[-1]), floor), shown
+        most_moved = [n for n in order if n >= len(steps)][:NUM_COMPARED]
+        of_call, *beside = await self._moves(nothing, notes, [places[n] for n in (*own, *most_moved)])
+        floor, call = self._config.learn.min_divergence, max(denied, *(moved[n] for n in own), 0.0)
+        of_call = max(of_call, *beside[: len(own)], 0.0)
+        of_task = dict(zip(most_moved, beside[len(own) :], strict=True))
+        there = [n for n in most_moved if is_standing_at_work((call, moved[n]), (of_call, of_task[n]), floor)]
+        showing = [n for n in order if moved[n] >= max(floor, _TASK_SHARE * call, _PLACEBO_FACTOR * of_task.get(n, 0))]
+        return bool(there), tuple(places[n].messages for n in showing[:NUM_SHOWN])
 
     def _fitting(self, words: Lesson, notes: Sequence[str], rollouts: Sequence[Rollout]) -> list[Rollout]:
         """Return the rollouts that fit beside what is compared."""
@@ -214,8 +218,8 @@ def is_standing(moved: Sequence[float], placebo: Sequence[float], share: float, 
 def is_standing_at_work(moved: Sequence[float], placebo: Sequence[float], floor: float) -> bool:
     """Return True if feedback about an agent's call is about other tasks, too.
 
-    `moved` and `placebo` are in nats per token, on the denied call and on the task that is moved most. Both must be
-    moved more than by a placebo and than `floor`, the other one at least a quarter as much as the denied call.
+    `moved` and `placebo` are in nats per token, on the denied call and on another task. Both must be moved more than by
+    a placebo and than `floor`, the other one at least a quarter as much as the denied call.
     """
     own, other = moved
     needed = [max(floor, _PLACEBO_FACTOR * beside) for beside in placebo]

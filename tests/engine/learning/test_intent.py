@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from bot.agent.tools import definitions
-from engine.adapter_ref import AdapterRef
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.gates.candidate import Verdict
 from engine.learning.bystanders import CHECK, NUM_BYSTANDERS, REASON, Bystanders
 from engine.learning.intent import (
+    NUM_COMPARED,
     NUM_STEPS,
     NUM_TASKS,
     Intent,
@@ -163,7 +164,7 @@ async def test_about_an_agents_work_other_tasks_decide(live: Live, monkeypatch: 
 async def test_a_wish_about_work_is_found_on_one_task_of_many(
     live: Live, monkeypatch: pytest.MonkeyPatch, moved: float, meaning: Meaning
 ) -> None:
-    """It moves the denied call and a single other one, and a placebo is tried on those two only.
+    """It moves the denied call and a single other one; a placebo is tried on those that are moved most only.
 
     The teacher shows the wish on that one, beside the call and the one prompt that every lesson has besides.
     """
@@ -172,7 +173,7 @@ async def test_a_wish_about_work_is_found_on_one_task_of_many(
 
     async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
         tried.append(len(others))
-        return [0.2, *[0.0] * (NUM_TASKS - 1), moved] if len(tried) == 1 else [0.0, 0.0]
+        return [0.2, *[0.0] * (NUM_TASKS - 1), moved] if len(tried) == 1 else [0.0] * (1 + len(others))
 
     shown: list[int] = []
     whole = Demonstrations.whole
@@ -187,8 +188,27 @@ async def test_a_wish_about_work_is_found_on_one_task_of_many(
     answer = await live.ask(user_id, "Change host from low to high in app.cfg.", tools=tuple(definitions()))
     outcome = await live.teach(answer, "no blanks around the sign")
     assert (outcome.reading, outcome.is_unsure) == (meaning, meaning == Meaning.REMARK)
-    assert tried == [NUM_TASKS, 1]
+    assert tried == [NUM_TASKS, NUM_COMPARED]
     assert shown == ([3] if meaning == Meaning.WISH else [])
+
+
+@pytest.mark.engine
+async def test_a_task_that_any_words_move_hides_no_other(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task moved most is moved by a placebo as far: the next one tells that it is a wish, and it alone is shown."""
+    told(live, monkeypatch, reading(Meaning.REMARK, 0.1, is_sure=False))
+    tried: list[Sequence[Rollout]] = []
+
+    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
+        tried.append(others)
+        return [0.2, 0.9, 0.1, *[0.0] * (NUM_TASKS - 2)] if len(tried) == 1 else [0.0, 0.8, 0.0, 0.0]
+
+    monkeypatch.setattr(live.parts.learner._intents, "_moves", moves)
+    user_id = await live.person()
+    answer = await live.ask(user_id, "Change host from low to high in app.cfg.", tools=tuple(definitions()))
+    lesson = Lesson.of(await live.say(answer, "no blanks around the sign"), answer)
+    intent = await live.parts.learner._intents.read(lesson, ZERO_ADAPTER, [], [])
+    assert (intent.meaning, intent.shown) == (Meaning.WISH, (tried[0][1].messages,))
+    assert [one.messages for one in tried[1][:2]] == [one.messages for one in tried[0][:2]]
 
 
 @pytest.mark.engine
