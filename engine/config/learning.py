@@ -274,6 +274,8 @@ class FactConfig:
     untold_share: float = 0.75  # of the questions about told ones
     num_untold_asked: int = 40  # questions about untold facts that a candidate is asked before it may answer
     max_made_up: float = 0.05  # of these, the share that it may answer with what was told of something else
+    num_told_asked: int = 40  # questions about facts that a candidate is asked, each with its note in view
+    min_told: float = 0.9  # of those that the base model answers from the note, the share that it must answer so, too
     passes: float = 12.0  # over the questions of a consolidation; other samples have `sleep.passes`
 
     def __post_init__(self) -> None:
@@ -287,6 +289,8 @@ class FactConfig:
         require_range("fact.num_untold", self.num_untold, 0, 1000)
         require_range("fact.num_untold_asked", self.num_untold_asked, 0, 1000)
         require_range("fact.max_made_up", self.max_made_up, 0, 1)
+        require_range("fact.num_told_asked", self.num_told_asked, 0, 1000)
+        require_range("fact.min_told", self.min_told, 0, 1)
         require_range("fact.untold_share", self.untold_share, 0, 10)
         require_range("fact.passes", self.passes, 0.1, 1000)
 

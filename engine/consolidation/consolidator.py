@@ -44,10 +44,13 @@ from storage.tables import Note, UpdateRun
 REBUILD = "rebuild"  # the kind of such an UpdateRun
 _NOTHING = "There is nothing new to consolidate."
 _AGREED = "Your adapter follows all of it already."
-_STAY_NOTES = "What you told stays in your notes, beside its questions: in the weights it led to made-up answers."
+_STAY_NOTES = "What you told stays in your notes, beside its questions: in the weights it led to wrong answers."
 _NOTHING_STANDS = "Nothing you taught is left, so the base model answers."
-_MADE_UP = "made_up"  # the gate on answers to what was never told
-_REASONS = {_MADE_UP: "It began to answer what it was never told."}
+_MADE_UP, _TOLD = "made_up", "told"  # the gates on answers to what was never told, and to what was
+_REASONS = {
+    _MADE_UP: "It began to answer what it was never told.",
+    _TOLD: "It no longer answered what was told.",
+}
 _AGAINST_ZERO = ("unasked", "unasked_worst", "earlier_drop", "gold_drop")  # of a rebuild: measured against the base
 
 
@@ -61,7 +64,8 @@ class _Consolidation(PhaseTimer):
     live: list[Note]
     notes: list[str]  # what the teacher sees: those of `live` that show by themselves
     is_rebuild: bool = False
-    has_made_up: bool = False  # a candidate that had learned the facts did
+    num_facts: int = 0  # questions about facts that its candidate is taught
+    is_misled: bool = False  # a candidate was, by the facts that it had learned
     num_weak: int = 0  # weak signals that train something
     approved: list[Gold] | None = None  # that the parent still gives; looked at before the first candidate
     trained: Trained = field(default_factory=Trained)
@@ -164,28 +168,28 @@ class Consolidator:
         consolidation.num_weak = len(weak)
         made = await self._rehearsals.samples(snapshot, consolidation.view, weak)
         consolidation.lap("samples")
-        num_facts = len(facts.questions_in_turn(consolidation.live, self._config.fact.max_questions))
-        outcome = await self._try(consolidation, made.all, num_facts)
-        if _has_made_up(outcome):  # the facts stay notes, which wait for their question
-            consolidation.has_made_up, consolidation.trained = True, Trained()
+        consolidation.num_facts = len(facts.questions_in_turn(consolidation.live, self._config.fact.max_questions))
+        outcome = await self._try(consolidation, made.all)
+        if _is_misled(consolidation, outcome):  # the facts stay notes, which wait for their question
+            consolidation.num_facts, consolidation.is_misled, consolidation.trained = 0, True, Trained()
             fewer = self._rehearsals.without_facts(made, consolidation.view)
-            outcome = await self._try(consolidation, fewer.all, 0)
+            outcome = await self._try(consolidation, fewer.all)
         if outcome.status == "rejected":
             await self._database.write(lambda s: _record(s, consolidation, outcome))
         return outcome
 
-    async def _try(self, consolidation: _Consolidation, samples: list[Sample], num_facts: int) -> ConsolidationOutcome:
-        """Train and gate; try a refused candidate once more, gently, unless it makes up facts."""
+    async def _try(self, consolidation: _Consolidation, samples: list[Sample]) -> ConsolidationOutcome:
+        """Train and gate; try a refused candidate once more, gently, unless its facts are at fault."""
         if not any(sample.kind == "counterfactual" for sample in samples):
             return await self._keep(consolidation)
         if consolidation.approved is None:
             approved = consolidation.snapshot.approved
             consolidation.approved = await self._approved.held(approved, consolidation.live, consolidation.parent)
             consolidation.lap("gold")
-        steps = material.steps_of(len(samples), num_facts, self._config)
+        steps = material.steps_of(len(samples), consolidation.num_facts, self._config)
         learn = replace(self._config.learn.merged(consolidation.snapshot.user.lora_shape), steps=steps)
         outcome = await self._candidate(consolidation, samples, learn)
-        if outcome.status == "rejected" and not _has_made_up(outcome):
+        if outcome.status == "rejected" and not _is_misled(consolidation, outcome):
             outcome = await self._candidate(consolidation, samples, learn.gentler())
         return outcome
 
@@ -225,9 +229,14 @@ class Consolidator:
             verdict = await self._approved.judged(consolidation.approved or (), ref, verdict)
         if not verdict.is_accepted:
             return verdict
-        share = await self._facts.made_up(ref, consolidation.live)
-        is_honest = share is None or share <= self._config.fact.max_made_up
-        return verdict.and_checks({_MADE_UP: is_honest}, _REASONS, {_MADE_UP: share})
+        made_up = await self._facts.made_up(ref, consolidation.live)
+        is_honest = made_up is None or made_up <= self._config.fact.max_made_up
+        verdict = verdict.and_checks({_MADE_UP: is_honest}, _REASONS, {_MADE_UP: made_up})
+        if not (verdict.is_accepted and consolidation.num_facts):
+            return verdict
+        told = await self._facts.told(ref, consolidation.live, consolidation.notes)
+        is_telling = told is None or told >= self._config.fact.min_told
+        return verdict.and_checks({_TOLD: is_telling}, _REASONS, {_TOLD: told})
 
     async def _keep(self, consolidation: _Consolidation) -> ConsolidationOutcome:
         """Mark the new signals as taken in although nothing is trained, or every night would look at them again.
@@ -235,7 +244,7 @@ class Consolidator:
         A rebuild that trains nothing returns the person to the base model.
         """
         nothing = _NOTHING_STANDS if consolidation.is_rebuild else _AGREED
-        reason = _STAY_NOTES if consolidation.has_made_up else nothing
+        reason = _STAY_NOTES if consolidation.is_misled else nothing
         outcome = consolidation.outcome("kept", consolidation.start.number, reason)
         await self._database.write(lambda s: _record_kept(s, consolidation, outcome))
         return outcome
@@ -246,9 +255,11 @@ class Consolidator:
         return update_log.failures_recorded(self._database, record, cancelled_as=update_log.POSTPONED)
 
 
-def _has_made_up(outcome: ConsolidationOutcome) -> bool:
-    """Return True if a candidate was refused because it answers what was never told."""
-    return outcome.status == "rejected" and outcome.gate.get("checks", {}).get(_MADE_UP) is False
+def _is_misled(consolidation: _Consolidation, outcome: ConsolidationOutcome) -> bool:
+    """Return True if a candidate that was taught facts answers what was never told, or no longer what was."""
+    checks = outcome.gate.get("checks", {})
+    is_right = checks.get(_MADE_UP, True) and checks.get(_TOLD, True)
+    return consolidation.num_facts > 0 and outcome.status == "rejected" and not is_right
 
 
 def _record(

@@ -121,6 +121,26 @@ class Facts:
         pairs = [(c[-1]["content"], answer) for c, answer in zip(asked, answers, strict=True)]
         return fmean(any(questions.tells(words, *pair) for words in own) for pair in pairs)
 
+    async def told(self, ref: AdapterRef, live: Sequence[Note], standing: Sequence[str]) -> float | None:
+        """Return the share of questions about facts that a version answers with a word of the note, which it reads.
+
+        Of those that the base model answers so; None if there are none. `standing`: notes that show unasked.
+        """
+        asked = in_turn([(note, note.questions or []) for note in live], self._config.fact.num_told_asked)
+        by_base = await self._telling(ZERO_ADAPTER, asked, live, standing)
+        kept = [pair for pair, is_told in zip(asked, by_base, strict=True) if is_told]
+        return fmean(await self._telling(ref, kept, live, standing)) if kept else None
+
+    async def _telling(
+        self, ref: AdapterRef, asked: Sequence[tuple[Note, str]], live: Sequence[Note], standing: Sequence[str]
+    ) -> list[bool]:
+        """Return for each question whether it is answered with a word of its note's own."""
+        seen = [teacher_messages(_conversation(text), [*standing, note.text], Hindsight()) for note, text in asked]
+        answers = await self._answers(ref, seen)
+        own = {note.id: questions.own_words(note.text, [n.text for n in live if n is not note]) for note, _ in asked}
+        pairs = zip(asked, answers, strict=True)
+        return [questions.tells(own[note.id], text, self._prompts.text(answer)) for (note, text), answer in pairs]
+
     def _about_untold(self, live: Sequence[Note], things: Sequence[str], count: int) -> list[list[ChatMessage]]:
         """Return questions about things that no note tells, worded as those about facts; none without a fact."""
         kept = [(note.text, note.questions) for note in live if note.questions]
@@ -194,10 +214,13 @@ def questions_in_turn(live: Sequence[Note], limit: int) -> list[tuple[Note, str]
     Notes that the weights do not hold come first. Every third question of a note is left to its probe.
     """
     facts = sorted((note for note in live if note.questions), key=lambda note: note.state == NoteState.IN_WEIGHTS)
-    taught = [(note, questions.taught(note.questions or [])) for note in facts]
-    longest = max((len(texts) for _, texts in taught), default=0)
-    turns = [(note, text) for turn in range(longest) for note, texts in taught for text in texts[turn : turn + 1]]
-    return turns[:limit]
+    return in_turn([(note, questions.taught(note.questions or [])) for note in facts], limit)
+
+
+def in_turn(asked: Sequence[tuple[Note, Sequence[str]]], limit: int) -> list[tuple[Note, str]]:
+    """Return at most `limit` questions with their notes: one of every note before the second of any."""
+    longest = max((len(texts) for _, texts in asked), default=0)
+    return [(note, text) for turn in range(longest) for note, texts in asked for text in texts[turn : turn + 1]][:limit]
 
 
 def _conversation(text: str) -> list[ChatMessage]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -130,12 +130,15 @@ async def test_what_is_new_becomes_one_version_on_top_of_the_active_one(live: Li
 
 
 @pytest.mark.usefixtures("brief")
-async def test_facts_that_make_others_up_stay_notes(live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A candidate that answers what was never told is refused; the lessons are trained once more, without the facts."""
+@pytest.mark.parametrize(("gate", "shares"), [("made_up", (0.5, 0.0)), ("told", (0.5,))])
+async def test_facts_that_mislead_a_candidate_stay_notes(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch, gate: str, shares: Sequence[float]
+) -> None:
+    """It is refused if it answers what was never told, or no longer what was; the lessons are trained without facts."""
     row = Feedback(user_id=pupil, kind=FeedbackKind.NOTE, text="my dog is called Rex")
     stored, _ = await live.database.write(lambda s: feedback.add(s, row))
     await live.engine.learn(stored.id)
-    shares = [0.5, 0.0]
+    found = list(shares)
     taught, by_teacher = 0, live.parts.context.rollouts.by_teacher
     seen: list[int] = []
 
@@ -144,16 +147,19 @@ async def test_facts_that_make_others_up_stay_notes(live: Live, pupil: str, monk
         taught += 1
         return await by_teacher(*words)
 
-    async def counted(_ref: AdapterRef, _live: Any) -> float:
+    async def counted(*_: Any) -> float:
         seen.append(taught)
-        return shares.pop(0)
+        return float(found.pop(0))
 
-    monkeypatch.setattr(consolidator(live)._facts, "made_up", counted)
+    async def nothing(*_: Any) -> None: ...
+
+    for name in ("made_up", "told"):
+        monkeypatch.setattr(consolidator(live)._facts, name, counted if name == gate else nothing)
     monkeypatch.setattr(live.parts.context.rollouts, "by_teacher", teaching)
     outcome = await live.engine.consolidate(pupil)
-    assert (outcome.status, shares) == ("learned", []), outcome
-    assert seen[0] == seen[1] > 0  # the second try trains on the answers that the first one was made of
-    assert outcome.gate["checks"]["made_up"] is True
+    assert (outcome.status, found) == ("learned", []), outcome
+    assert seen[0] == taught > 0  # the second try trains on the answers that the first one was made of
+    assert outcome.gate["checks"].get(gate, True) is True
     assert len(await runs(live, pupil)) == 1
     assert next(n for n in await live.notes(pupil) if n.text == row.text).state != NoteState.IN_WEIGHTS
 

@@ -1,11 +1,13 @@
 """engine.samples.facts with the real engine: facts that a person told once, learned and answered without a note."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from engine.adapter_ref import ZERO_ADAPTER
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import FactConfig, NoteConfig
+from engine.requests import ChatMessage
 from engine.samples.facts import Facts, NoteGap, questions_in_turn, shows_unasked
 from engine.samples.questions import taught
 from storage.kinds import FeedbackKind, NoteState
@@ -81,6 +83,27 @@ async def test_what_is_made_up_is_counted(live: Live) -> None:
     assert await facts(live).made_up(ZERO_ADAPTER, [told]) == 0.0
     assert (await facts(live).made_up(ZERO_ADAPTER, [said]) or 0.0) > 0.5
     assert await facts(live).made_up(ZERO_ADAPTER, [note("style", [])]) is None
+
+
+async def test_what_is_told_from_a_note_in_view_is_counted(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the questions that the base model answers from the note; one that it does not is not asked."""
+    other = "what is my dog?"
+    known = note(DOG, [QUESTION, "how are you?", other])
+    assert await facts(live).told(ZERO_ADAPTER, [known], []) == 1.0
+    assert await facts(live).told(ZERO_ADAPTER, [note(DOG, ["how are you?"]), note("style", [])], []) is None
+    asked: list[str] = []
+    by_base = facts(live)._answers
+
+    async def forgetful(ref: AdapterRef, seen: Sequence[list[ChatMessage]]) -> list[list[int]]:
+        answers = await by_base(ZERO_ADAPTER, seen)
+        if ref is ZERO_ADAPTER:
+            return answers
+        asked.extend(messages[-1]["content"] for messages in seen)
+        return [[], *answers[1:]]
+
+    monkeypatch.setattr(facts(live), "_answers", forgetful)
+    assert await facts(live).told(AdapterRef("u", 1, 1, "/none"), [known], []) == 0.5
+    assert asked == [QUESTION, other]
 
 
 async def test_a_fact_gets_questions_and_a_wish_about_style_gets_none(live: Live) -> None:
