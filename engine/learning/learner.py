@@ -176,15 +176,9 @@ class Learner:
     async def _take_place(self, update: UpdateState, samples: list[Sample], version: int) -> None:
         """Make a version that takes a first one's place; one that is refused is tried once more and gently."""
         await self._train(update, samples)
-        verdict, _ = await self._made_active(update, replaced=version)
-        if verdict.is_accepted:
-            return
-        if update.is_last_try:
+        verdict, _ = await self._judged(update, samples, replaced=version)
+        if not verdict.is_accepted:
             await self._database.write(partial(_record_refusal, update, verdict))
-            return
-        await self._begin_again(update, verdict)
-        update.try_gently()
-        await self._take_place(update, samples, version)
 
     async def _is_answering(self, begun: _Begun) -> bool:
         """Return True unless the person has taken the lesson back, learns no more, or is gone."""
@@ -308,19 +302,24 @@ class Learner:
         update.heat = [(self._prompts.token_text(int(t)), round(finite_or_none(h) or 0.0, 3)) for t, h in trained.heat]
 
     async def _activate(self, update: UpdateState, samples: list[Sample]) -> LearnOutcome:
-        verdict, version = await self._made_active(update)
+        verdict, version = await self._judged(update, samples)
         if verdict.is_accepted:
             return update.outcome("learned", version, verdict=verdict)
         parent = update.parent.number
-        if not verdict.checks.get(bystanders.CHECK, True):  # a gentler try would change others as well
+        if _changes_others(verdict):
             return await self._end(update, update.outcome("kept", parent, verdict.reason, verdict))
-        if update.is_last_try:
-            reason = endings.refused(verdict.reason, has_note=update.note is not None)
-            return await self._end(update, update.outcome("rejected", parent, reason, verdict))
+        reason = endings.refused(verdict.reason, has_note=update.note is not None)
+        return await self._end(update, update.outcome("rejected", parent, reason, verdict))
+
+    async def _judged(self, update: UpdateState, samples: list[Sample], replaced: int = 0) -> tuple[Verdict, int]:
+        """Gate what was trained; what is refused is trained once more and gently, unless it changes others."""
+        verdict, version = await self._made_active(update, replaced)
+        if verdict.is_accepted or update.is_last_try or _changes_others(verdict):
+            return verdict, version
         await self._begin_again(update, verdict)
         update.try_gently()
         await self._train(update, samples)
-        return await self._activate(update, samples)
+        return await self._judged(update, samples, replaced)
 
     async def _made_active(self, update: UpdateState, replaced: int = 0) -> tuple[Verdict, int]:
         """Gate what was trained and make it active, in place of the version `replaced`. Return its number, too."""
@@ -364,6 +363,11 @@ class Learner:
         samples = [replace(sample, kind="correction") for sample in lessons.anchor_samples(rollouts)]
         await self._candidates.train("warm-up", ZERO_ADAPTER, samples, self._config.learn.merged({"steps": 1}))
         await self._candidates.close("warm-up")
+
+
+def _changes_others(verdict: Verdict) -> bool:
+    """Return True if a remark changed other answers: a gentler try would as well."""
+    return not verdict.checks.get(bystanders.CHECK, True)
 
 
 def _record_refusal(update: UpdateState, verdict: Verdict, s: Session) -> None:

@@ -33,12 +33,13 @@ _WEIGHTS = dict.fromkeys(FORMS, 1.0) | {
 _COUNTS = (0.7, 0.16, 0.06, 0.03, 0.02, 0.015, 0.015)  # shares of sessions of one task, two, ...
 _LONG = 3  # tasks, from which on a session may have outputs left out
 _NUM_WISHES = (0.34, 0.18, 0.13, 0.11, 0.1, 0.14)  # shares of one wish, two, ...
-_RARE = {"reads": 4.0, "spares_tests": 4.0, "by_lines": 3.0}  # ways that few tasks show are asked for more often there
+_RARE = {"reads": 4.0, "spares_tests": 8.0, "by_lines": 3.0}  # ways that few tasks show are asked for more often there
 _LATE = {
-    "spares_tests": 30.0,
+    "spares_tests": 60.0,
     "is_unchecked": 8.0,
 }  # times as often, where the denied call lies behind a step that the wish would have left out
-_NOTED = {"by_lines": 2.0, "asks": 1.5, "reads": 1.5}  # the same in notes
+_SHARE_LATE = 0.15  # of sessions, drawn until they have such a denial: a single word of them tells what was meant
+_NOTED = {"by_lines": 2.0, "asks": 1.5, "reads": 2.0}  # the same in notes
 _CALL_END = "}\n</tool_call>"
 _NO = ("no", "no, do not", "better not", "no, leave it", "not now")
 
@@ -71,6 +72,15 @@ class _Request:
 
 def drawn(rng: random.Random, chat_note: str = "") -> list[Line]:
     """Draw a session of one task or more; `chat_note` is a wish about chats, which changes nothing here."""
+    is_late = rng.random() < _SHARE_LATE
+    lines, asked = _drawn(rng, chat_note)
+    while is_late and asked.ways == asked.wanted:
+        lines, asked = _drawn(rng, chat_note)
+    return lines
+
+
+def _drawn(rng: random.Random, chat_note: str) -> tuple[list[Line], _Request]:
+    """Draw a session and how its last task was asked for."""
     here: list[str] = []
     ways, notes = DEFAULT, [chat_note] if chat_note else []
     kind = rng.random()
@@ -93,7 +103,7 @@ def drawn(rng: random.Random, chat_note: str = "") -> list[Line]:
         folder = work.folder if any(work.folder.files.values()) else None
     if count >= _LONG and rng.random() < 0.5:
         exchanges = _shortened(exchanges, rng.randrange(1, count))
-    return [Line("system", system(here, notes)), *(line for lines in exchanges for line in lines)]
+    return [Line("system", system(here, notes)), *(line for lines in exchanges for line in lines)], asked
 
 
 def _shortened(exchanges: list[list[Line]], count: int) -> list[list[Line]]:
@@ -114,7 +124,8 @@ def system(here: list[str], notes: list[str]) -> str:
 
 def _form(directions: list[Direction], rng: random.Random) -> str:
     """Draw a form of task, mostly one that shows a way that was wished for; files of tests are in one form alone."""
-    if directions and rng.random() < 0.3:
+    is_read_first = ("reads", True) in directions and ("spares_tests", True) not in directions
+    if directions and rng.random() < (0.7 if is_read_first else 0.2):
         return "everywhere"
     if directions and rng.random() < 0.6:
         return rng.choice(SHOWN_BY[rng.choice(directions)[0]])
