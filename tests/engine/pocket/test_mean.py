@@ -1,4 +1,4 @@
-"""engine.pocket.mean: the weights half-way between two trainings."""
+"""engine.pocket.mean: the weights between two trainings."""
 
 import sys
 from pathlib import Path
@@ -27,6 +27,14 @@ def test_it_is_half_way_in_the_type_of_the_weights(tmp_path: Path, monkeypatch: 
     assert (found.dtype, found.tolist()) == (torch.bfloat16, [[1.5, 2.0]])
     with safe_open(tmp_path / "out", "pt") as file:
         assert file.metadata() == {"format": "pt"}
+
+
+def test_it_may_be_nearer_to_one_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the share of the first."""
+    one, other = saved(tmp_path / "one", 4.0, -4.0), saved(tmp_path / "other", 0.0, 8.0)
+    monkeypatch.setattr(sys, "argv", ["mean", str(one), str(other), "--share", "0.25", "--out", str(tmp_path / "out")])
+    mean.main()
+    assert load_file(tmp_path / "out")["layer"].tolist() == [[1.0, 5.0]]
 
 
 def test_another_architecture_is_refused(tmp_path: Path) -> None:
