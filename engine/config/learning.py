@@ -17,6 +17,7 @@ Teacher = Literal["base", "current", "ema", "trust_region", "external"]
 
 OPENING_TOKENS = 4
 FIRST_ANCHORS = 2  # of a lesson's first version: a few steps on one call go nowhere far
+FIRST_BATCH = 4  # samples a step of it: half of what others take, in half the time
 _COUNTS = ("num_counterfactuals", "num_teacher_rollouts", "max_teacher_rollouts", "num_openings", "num_anchors")
 _SHARES = (
     "stop_quantile", "ema_rate", "parent_rate", "parent_share", "replacing_share", "trust_region_mix",
@@ -171,9 +172,14 @@ class LearnConfig:
         return replace(self, steps=steps, parent_rate=self.work_rate * self.parent_rate)
 
     def first_at_work(self) -> "LearnConfig":
-        """Return a copy, of one `at_work`, for a lesson's first version: few steps, and those at the whole rate."""
-        rate, anchors = self.parent_rate / max(self.work_rate, MIN_RATE), min(self.num_anchors, FIRST_ANCHORS)
-        return replace(self, steps=self.work_first_steps, parent_rate=min(1.0, rate), num_anchors=anchors)
+        """Return a copy, of one `at_work`, for a lesson's first version: few small steps, at the whole rate."""
+        return replace(
+            self,
+            steps=self.work_first_steps,
+            parent_rate=min(1.0, self.parent_rate / max(self.work_rate, MIN_RATE)),
+            num_anchors=min(self.num_anchors, FIRST_ANCHORS),
+            mini_batch_samples=min(self.mini_batch_samples, FIRST_BATCH),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as they cross into the worker process."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.config import ConfigError, LearnConfig, VersionConfig
-from engine.config.learning import MAX_STEPS
+from engine.config.learning import FIRST_BATCH, MAX_STEPS
 
 
 def test_the_learning_settings_survive_the_way_into_the_worker() -> None:
@@ -44,6 +44,8 @@ def test_a_lesson_about_an_agents_work_takes_more_steps_than_one_about_a_chat_an
     first = work.first_at_work()
     assert first.steps == work.work_first_steps < chat.steps
     assert first.parent_rate == pytest.approx(chat.parent_rate)
+    sizes = [replace(work, mini_batch_samples=size).first_at_work().mini_batch_samples for size in (8, 2)]
+    assert sizes == [FIRST_BATCH, 2]
 
 
 def test_no_override_changes_nothing() -> None:
