@@ -281,7 +281,7 @@ class FactConfig:
     num_untold_asked: int = 40  # questions about untold facts that a candidate is asked before it may answer
     max_made_up: float = 0.05  # of these, the share that it may answer with what was told of something else
     num_told_asked: int = 40  # questions about facts that a candidate is asked, each with its note in view
-    min_told: float = 0.9  # of those that the base model answers from the note, the share that it must answer so, too
+    min_told: float = 0.8  # of those that the base model answers from the note, the share that it must answer so, too
     passes: float = 12.0  # over the questions of a consolidation; other samples have `sleep.passes`
 
     def __post_init__(self) -> None:
