@@ -151,8 +151,6 @@ class Live:
         with pytest.MonkeyPatch.context() as patch:
             for name, bound in OPEN_GATES.items():
                 patch.setitem(vars(self.engine.config.gate), name, bound)
-            for name, share in {"max_made_up": 1.0, "min_told": 0.0}.items():
-                patch.setitem(vars(self.engine.config.fact), name, share)
             yield
 
     async def user(self, user_id: str) -> User:

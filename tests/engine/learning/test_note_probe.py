@@ -47,8 +47,12 @@ async def test_a_note_deleted_while_it_is_probed_stays_deleted(live: Live) -> No
     assert await live.notes(user_id) == []
 
 
-async def test_a_fact_leaves_the_prompt_only_if_the_answer_without_it_is_right(live: Live) -> None:
+async def test_a_fact_leaves_the_prompt_only_if_the_answer_without_it_is_right(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two facts told and consolidated: each is in the prompt, or its question is answered by the weights alone."""
+    for name, share in {"max_made_up": 1.0, "min_told": 0.0}.items():  # whether a candidate is right is not asked here
+        monkeypatch.setitem(vars(live.engine.config.fact), name, share)
     user_id = await live.person()
     for told in FACTS:
         await tell(live, user_id, told)
