@@ -132,9 +132,9 @@ class IntentReader:
         floor, call = self._config.learn.min_divergence, max(denied, *(moved[n] for n in own), 0.0)
         of_call = max(of_call, *beside[: len(own)], 0.0)
         of_task = dict(zip(most_moved, beside[len(own) :], strict=True))
-        there = [n for n in most_moved if is_standing_at_work((call, moved[n]), (of_call, of_task[n]), floor)]
+        is_there = any(is_standing_at_work((call, moved[n]), (of_call, of_task[n]), floor) for n in most_moved)
         showing = [n for n in order if moved[n] >= max(floor, _TASK_SHARE * call, _PLACEBO_FACTOR * of_task.get(n, 0))]
-        return bool(there), tuple(places[n].messages for n in showing[:NUM_SHOWN])
+        return is_there, tuple(places[n].messages for n in showing[:NUM_SHOWN])
 
     def _fitting(self, words: Lesson, notes: Sequence[str], rollouts: Sequence[Rollout]) -> list[Rollout]:
         """Return the rollouts that fit beside what is compared."""

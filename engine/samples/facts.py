@@ -88,8 +88,7 @@ class Facts:
         """
         pairs = questions_in_turn(live, limit)
         conversations = [_conversation(text) for _, text in pairs]
-        notes = [[*standing, note.text] for note, _ in pairs]
-        seen = [teacher_messages(c, n, Hindsight()) for c, n in zip(conversations, notes, strict=True)]
+        seen = _with_their_notes(pairs, standing)
         ref = ZERO_ADAPTER if self._config.learn.teacher == "base" else parent
         answers = zip(conversations, seen, await self._answers(ref, seen), strict=True)
         return [lessons.teacher_sample(*answer, self._prompts) for answer in answers]
@@ -135,9 +134,8 @@ class Facts:
         self, ref: AdapterRef, asked: Sequence[tuple[Note, str]], live: Sequence[Note], standing: Sequence[str]
     ) -> list[bool]:
         """Return for each question whether it is answered with a word of its note's own."""
-        seen = [teacher_messages(_conversation(text), [*standing, note.text], Hindsight()) for note, text in asked]
-        answers = await self._answers(ref, seen)
-        own = {note.id: questions.own_words(note.text, [n.text for n in live if n is not note]) for note, _ in asked}
+        answers = await self._answers(ref, _with_their_notes(asked, standing))
+        own = {note.id: questions.own_words(note.text, _others(note, live)) for note in live}
         pairs = zip(asked, answers, strict=True)
         return [questions.tells(own[note.id], text, self._prompts.text(answer)) for (note, text), answer in pairs]
 
@@ -160,7 +158,7 @@ class Facts:
 
     async def _asked(self, place: int, live: Sequence[Note]) -> list[NoteQuestion]:
         """Return questions about the note at that place, each with the gap that the note makes in its answer."""
-        note, others = live[place], [other.text for other in live if other is not live[place]]
+        note, others = live[place], _others(live[place], live)
         texts = [*await self._written(note), *questions.framed(note.text, self._bank.frames, others)]
         conversations = [_conversation(text) for text in dict.fromkeys(texts)]
         answers = await self._answers(ZERO_ADAPTER, [with_notes(c, [note.text]) for c in conversations])
@@ -221,6 +219,15 @@ def in_turn(asked: Sequence[tuple[Note, Sequence[str]]], limit: int) -> list[tup
     """Return at most `limit` questions with their notes: one of every note before the second of any."""
     longest = max((len(texts) for _, texts in asked), default=0)
     return [(note, text) for turn in range(longest) for note, texts in asked for text in texts[turn : turn + 1]][:limit]
+
+
+def _with_their_notes(asked: Sequence[tuple[Note, str]], standing: Sequence[str]) -> list[list[ChatMessage]]:
+    """Return questions as they are read beside the notes that show unasked and each its own."""
+    return [teacher_messages(_conversation(text), [*standing, note.text], Hindsight()) for note, text in asked]
+
+
+def _others(note: Note, live: Sequence[Note]) -> list[str]:
+    return [other.text for other in live if other is not note]
 
 
 def _conversation(text: str) -> list[ChatMessage]:
