@@ -294,8 +294,12 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """Kill it, and wait until it is gone, without listening any more.
 
     A process that had just begun may outlive it until its `life` is closed, and hold the output, for whose end `wait`
-    would wait.
+    would wait. The pipes alone are closed: the transport's own end looks for the process's status, too, and the one
+    that waits for it would then find none.
     """
     _kill(process)
-    process._transport.close()  # type: ignore[attr-defined]
+    assert process.stdin is not None
+    process.stdin.transport.abort()
+    if output := process._transport.get_pipe_transport(1):  # type: ignore[attr-defined]
+        output.close()
     await process.wait()

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,19 @@ def running(*words: str) -> list[int]:
     """The processes of this machine that sleep for so long."""
     found = [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"]]
     return [p.pid for p in found if p.info["cmdline"][0] == "sleep" and p.info["cmdline"][-1] in words]
+
+
+async def test_an_end_leaves_a_status_to_the_one_that_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status can be fetched once: fetched beside the loop's own wait, a killed run read as an unknown 255."""
+    fetched: list[int | None] = []
+    monkeypatch.setattr(subprocess.Popen, "poll", lambda process: fetched.append(process.returncode))
+    process = await asyncio.create_subprocess_exec(
+        "sleep", "4723", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        await sandbox._end(process)
+    assert process.returncode == -signal.SIGKILL
+    assert not fetched
 
 
 async def test_what_outlives_a_run_and_holds_its_output_keeps_nobody_waiting() -> None:
