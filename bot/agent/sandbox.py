@@ -299,7 +299,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """
     _kill(process)
     assert process.stdin is not None
-    process.stdin.transport.abort()
+    unread = process.stdin.transport
+    if unread.get_write_buffer_size():
+        unread.abort()
+    unread.close()
     if output := process._transport.get_pipe_transport(1):  # type: ignore[attr-defined]
         output.close()
     await process.wait()

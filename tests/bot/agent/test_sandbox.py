@@ -275,7 +275,7 @@ async def test_an_end_leaves_a_status_to_the_one_that_waits_for_it(monkeypatch: 
     assert not fetched
 
 
-async def test_what_outlives_a_run_and_holds_its_output_keeps_nobody_waiting() -> None:
+async def test_what_outlives_a_run_and_holds_its_pipes_keeps_nobody_waiting() -> None:
     """As a process may that had just begun; it ends with the run's pipe, which is closed after that."""
     process = await asyncio.create_subprocess_exec(
         "sh", "-c", "setsid sleep 4722 & echo $!; exec sleep 4722", stdin=asyncio.subprocess.PIPE,
@@ -284,6 +284,8 @@ async def test_what_outlives_a_run_and_holds_its_output_keeps_nobody_waiting() -
     assert process.stdout is not None
     left = psutil.Process(int(await process.stdout.readline()))
     await until(lambda: os.getsid(left.pid) == left.pid)
+    assert process.stdin is not None
+    process.stdin.write(b"unread" * 100_000)
     try:
         async with asyncio.timeout(PATIENCE_S):
             await sandbox._end(process)
