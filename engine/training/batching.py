@@ -42,6 +42,14 @@ class Batch:
         owners_N = self.owners_N
         return torch.cat([owners_N[1:] != owners_N[:-1], owners_N.new_ones(1, dtype=torch.bool)])
 
+    @property
+    def alone(self) -> "list[Batch]":
+        """Each sequence as a batch of its own, in the same order."""
+        width, lengths = self.input_ids_BL.shape[1], self.lengths
+        sides = (side.split(lengths) for side in (self.rows_N % width, self.token_ids_N, self.owners_N))
+        parts = zip(self.samples, self.input_ids_BL.split(1), *sides, strict=True)
+        return [Batch([sample], *tensors) for sample, *tensors in parts]
+
 
 def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
     """Raise ValueError if nothing would be trained or a sample is longer than `learn.max_sequence_tokens`."""

@@ -2,13 +2,13 @@
 
 On a model of one or two million parameters a module tree spends as long between the matrix products as in them, and
 a correction is learned while a person waits. So base weight and LoRA product are added up once per step, and every
-linear layer is then one product; query, key and value are one, gate and up are one; the last layer's wide parts are
-computed at response positions only. Invariants: float32 throughout; base weights are never changed; equal to Hugging
-Face with PEFT to rounding (a test compares values and gradients).
+linear layer is then one product; query, key and value are one, gate and up are one. Prompts are read without a
+gradient, in a row of their own (`engine.training.packing`). Invariants: float32 throughout; base weights are never
+changed; equal to Hugging Face with PEFT to rounding (a test compares values and gradients).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,8 +19,9 @@ from engine.training.fused_layers import ATTENTION, FusedLayer, tensor_name
 from engine.training.fused_model import FusedModel
 from engine.training.lean_ops import FusedLoRA, LoRAPart, lora_linear, rms_norm, swiglu
 from engine.training.lora_slot import LoraSlot
-from engine.training.packing import pack
-from engine.training.row_attention import HeadNorm, RowPiece, RowPlaces, asked_pieces, row_attention, row_pieces
+from engine.training.packing import TokenRow, pack, unpadded
+from engine.training.row_attention import HeadNorm, RowPlaces, reading_attention, row_attention
+from engine.training.row_pieces import RowPiece, answer_pieces, row_pieces
 
 FUSED = ATTENTION | {"gate_up": ("mlp.gate_proj", "mlp.up_proj"), "down": ("mlp.down_proj",)}
 ROW_MULTIPLE = 32  # oneDNN makes a kernel per shape, which takes as long as the product: keep shapes few
@@ -60,17 +61,6 @@ class LayerProducts:
         return lora_linear(x, self.anchor, self.weights[name], self.loras[name])
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The tokens of a micro-batch as one row of P, and the pieces of it that attention computes."""
-
-    ids_P: Tensor
-    positions_P: Tensor
-    rows_N: Tensor  # of the position that predicts each response token
-    pieces: list[RowPiece]
-    asked: list[RowPiece]  # the same for the last layer, whose other positions are needed as keys and values only
-
-
 class LeanModel(FusedModel[Adapted]):
     """Forward passes with or without a LoRA slot; the counterpart of `engine.training.peft_model.PeftTrainingModel`."""
 
@@ -88,22 +78,43 @@ class LeanModel(FusedModel[Adapted]):
     # -- forward -----------------------------------------------------------------------------------------------------
 
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
-        """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
-        products = self._products(slot)
-        layout = laid_out(batch)
-        places, asked = (self._places(layout.positions_P, pieces) for pieces in (layout.pieces, layout.asked))
-        x = self._embedding[layout.ids_P]
-        for i in range(self.num_layers - 1):
-            x = self._behind(i, x, products[i], places)
-        x = self._behind(self.num_layers - 1, x, products[-1], asked, _filled(layout.rows_N))
+        """Return the last hidden states at the response positions, axes [N, H]; gradients go through these alone."""
+        products, packed = self._products(slot), pack(batch)
+        with torch.no_grad():
+            read = self._read(packed.read, products)
+        places = self._places(_filled(packed.asked.positions_P), answer_pieces(packed))
+        x = self._embedding[_filled(packed.asked.ids_P)]
+        for i in range(self.num_layers):
+            qkv = self._asked(i, x, products[i])
+            x = self._behind(i, x, row_attention(qkv, self._heads, self._head_norms[i], places, read[i]), products[i])
         return rms_norm(x[: len(batch.rows_N)], self._final_norm, self._eps)
+
+    def _read(self, row: TokenRow, products: list[LayerProducts]) -> list[Tensor | None]:
+        """Return the keys and values of the prompts in each layer, axes [2 K, P, D]."""
+        if not len(row.ids_P):
+            return [None] * self.num_layers
+        places = self._places(_filled(row.positions_P), row_pieces(row))
+        unread = replace(places, pieces=[])
+        x, found = self._embedding[_filled(row.ids_P)], []
+        for i in range(self.num_layers):
+            is_last = i == self.num_layers - 1  # of which nothing is looked at but keys and values
+            qkv = self._asked(i, x, products[i])
+            attended, sides = reading_attention(qkv, self._heads, self._head_norms[i], unread if is_last else places)
+            found.append(sides)
+            if not is_last:
+                x = self._behind(i, x, attended, products[i])
+        return found
 
     def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
         """Return the base model's states behind some layers, axes [B, L, H] each; those of the last one are normed."""
-        products, (size, length) = self._products(None), input_ids_BL.shape
-        own_B = [slice(b * length, (b + 1) * length) for b in range(size)]
-        places = self._places(torch.arange(length, device=self.device).repeat(size), row_pieces(0, own_B))
-        return self._states_behind(input_ids_BL, layers, lambda i, x: self._behind(i, x, products[i], places))
+        products, row = self._products(None), unpadded(input_ids_BL)
+        places = self._places(row.positions_P, row_pieces(row))
+
+        def behind(i: int, x: Tensor) -> Tensor:
+            qkv = self._asked(i, x, products[i])
+            return self._behind(i, x, row_attention(qkv, self._heads, self._head_norms[i], places), products[i])
+
+        return self._states_behind(input_ids_BL, layers, behind)
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Return the next-token logits, axes [N, V]."""
@@ -128,30 +139,18 @@ class LeanModel(FusedModel[Adapted]):
             for weights, loras in zip(adapted.weights, adapted.loras, strict=True)
         ]
 
-    def _behind(
-        self, index: int, x: Tensor, products: LayerProducts, places: RowPlaces, rows: Tensor | None = None
-    ) -> Tensor:
-        """Return the states behind one layer, axes [P, H]; only those of some rows, if any are named."""
-        layer = self._layers[index]
-        normed = rms_norm(x, layer.input_norm, self._eps)
-        attended = row_attention(products.linear("qkv", normed), self._heads, self._head_norms[index], places)
-        if rows is not None:
-            attended, x = attended.index_select(0, rows), x.index_select(0, rows)
+    def _asked(self, index: int, x: Tensor, products: LayerProducts) -> Tensor:
+        """Return the fused queries, keys and values of a layer, axes [P, (H + 2 K) D]."""
+        return products.linear("qkv", rms_norm(x, self._layers[index].input_norm, self._eps))
+
+    def _behind(self, index: int, x: Tensor, attended: Tensor, products: LayerProducts) -> Tensor:
+        """Return the states behind a layer, axes [P, H], of those before it and what they attended to."""
         x = x + products.linear("out", attended)
-        normed = rms_norm(x, layer.post_norm, self._eps)
-        activated = swiglu(products.linear("gate_up", normed))
-        return x + products.linear("down", activated)
+        normed = rms_norm(x, self._layers[index].post_norm, self._eps)
+        return x + products.linear("down", swiglu(products.linear("gate_up", normed)))
 
     def _places(self, positions_P: Tensor, pieces: list[RowPiece]) -> RowPlaces:
         return RowPlaces.of(torch.outer(positions_P.float(), self._frequencies), pieces)
-
-
-def laid_out(batch: Batch) -> Layout:
-    """Return a micro-batch as one row: no padding but at its end, and what its sequences begin with is there once."""
-    packed = pack(batch)
-    pieces = row_pieces(packed.num_shared, packed.own_B)
-    ids_P, positions_P = _filled(packed.input_ids_1P[0]), _filled(packed.position_ids_1P[0])
-    return Layout(ids_P, positions_P, packed.rows_N, pieces, asked_pieces(pieces, packed.rows_N.tolist()))
 
 
 def _filled(rows_N: Tensor) -> Tensor:

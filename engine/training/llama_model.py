@@ -2,9 +2,9 @@
 
 Where the products are quick, a step of Hugging Face and PEFT goes mostly into what stands between them: a dozen small
 operations for each norm and rotation, and copies between two types of numbers. Here query, key and value are one
-product with one adapter, and every operation has a backward pass of its own (`engine.training.llama_ops`). A
-micro-batch is one packed row. Invariants: base weights are never changed; equal to Hugging Face with PEFT to rounding
-(a test compares values and gradients).
+product with one adapter, and every operation has a backward pass of its own (`engine.training.llama_ops`). Prompts are
+read without a gradient, in a row of their own (`engine.training.packing`). Invariants: base weights are never changed;
+equal to Hugging Face with PEFT to rounding (a test compares values and gradients).
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,18 @@ from engine.training.batching import Batch
 from engine.training.fused_layers import ATTENTION, DecoderLayer, FusedLayer, tensor_name
 from engine.training.fused_model import FusedModel
 from engine.training.lean_ops import rms_norm
-from engine.training.llama_ops import AdaptedPart, Places, StackedLoRA, attention, gated, packed_rotary, stacked_linear
+from engine.training.llama_ops import (
+    AdaptedPart,
+    StackedLoRA,
+    attention,
+    gated,
+    packed_rotary,
+    queries_and_sides,
+    stacked_linear,
+)
 from engine.training.lora_slot import LoraShape, LoraSlot
-from engine.training.packing import Unpacked, pack, padded
+from engine.training.packing import TokenRow, pack, unpadded
+from engine.training.row_pieces import RowPiece, answer_pieces, row_pieces
 
 # Gate and up stay apart: together they are too wide for a core's cache, and take half as long again as one by one.
 FUSED = ATTENTION | {"gate": ("mlp.gate_proj",), "up": ("mlp.up_proj",), "down": ("mlp.down_proj",)}
@@ -58,11 +67,11 @@ class StackedSlot:
 
 @dataclass(frozen=True)
 class RowContext:
-    """The tables, places and adapters that all layers of one forward pass share."""
+    """The tables, pieces and adapters that all layers of one forward pass over a row share."""
 
     cos: Tensor  # [P, 1, D / 2]
     sin: Tensor
-    places: Places
+    pieces: list[RowPiece]
     loras: list[dict[str, StackedLoRA | None]]
     anchor: Tensor
 
@@ -90,42 +99,63 @@ class LlamaModel(FusedModel[StackedSlot]):
     # -- forward -----------------------------------------------------------------------------------------------------
 
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
-        """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
+        """Return the last hidden states at the response positions, axes [N, H]; gradients go through these alone."""
         packed = pack(batch)
-        row = self._row(slot, packed.position_ids_1P, packed.unpacked)
-        x = self._embedding[packed.input_ids_1P[0]]
+        with torch.no_grad():
+            read = self._read(slot, packed.read)
+        row = self._row(slot, packed.asked, answer_pieces(packed))
+        x = self._embedding[packed.asked.ids_P]
         for index in range(self.num_layers):
-            x = self._behind(index, x, row, packed.rows_N if index == self.num_layers - 1 else None)
+            seen = attention(self._asked(index, x, row), self._heads, row.pieces, read[index])
+            x = self._behind(index, x, seen, row)
         return rms_norm(x, self._final_norm, self._eps)
+
+    def _read(self, slot: LoraSlot | None, tokens: TokenRow) -> list[Tensor | None]:
+        """Return the keys and values of the prompts in each layer, axes [2 K, P, D]."""
+        if not len(tokens.ids_P):
+            return [None] * self.num_layers
+        row = self._row(slot, tokens, row_pieces(tokens))
+        x, found = self._embedding[tokens.ids_P], []
+        for index in range(self.num_layers):
+            qkv = self._asked(index, x, row)
+            found.append(queries_and_sides(qkv, self._heads)[1])
+            if index < self.num_layers - 1:  # of the last nothing is looked at but keys and values
+                x = self._behind(index, x, attention(qkv, self._heads, row.pieces), row)
+        return found
 
     def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
         """Return the base model's states behind some layers, axes [B, L, H] each; those of the last one are normed."""
-        row = self._row(None, *padded(input_ids_BL))
-        return self._states_behind(input_ids_BL, layers, lambda index, x: self._behind(index, x, row, None))
+        tokens = unpadded(input_ids_BL)
+        row = self._row(None, tokens, row_pieces(tokens))
+
+        def behind(index: int, x: Tensor) -> Tensor:
+            return self._behind(index, x, attention(self._asked(index, x, row), self._heads, row.pieces), row)
+
+        return self._states_behind(input_ids_BL, layers, behind)
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Return the next-token logits, float32, axes [N, V]."""
         return nn.functional.linear(hidden_NH, self._head).float()
 
-    def _row(self, slot: LoraSlot | None, positions_1P: Tensor, unpacked: Unpacked) -> RowContext:
-        cos, sin = self._rotary(self._embedding, positions_1P)
+    def _row(self, slot: LoraSlot | None, tokens: TokenRow, pieces: list[RowPiece]) -> RowContext:
+        cos, sin = self._rotary(self._embedding, tokens.positions_P[None])
         cos, sin = (table[0, :, None, : self._heads.size // 2] for table in (cos, sin))
-        places = Places(unpacked, self._heads, self._embedding.dtype)
         if slot is None:
-            return RowContext(cos, sin, places, self._no_loras, self._embedding)
+            return RowContext(cos, sin, pieces, self._no_loras, self._embedding)
         adapted = self._known(slot)
         adapted.refresh()
-        return RowContext(cos, sin, places, adapted.loras, slot.flat)
+        return RowContext(cos, sin, pieces, adapted.loras, slot.flat)
 
-    def _behind(self, index: int, x: Tensor, row: RowContext, wanted: Tensor | None) -> Tensor:
-        """Return the states behind one layer, axes [P, H]; only those that are wanted, if any are named."""
+    def _asked(self, index: int, x: Tensor, row: RowContext) -> Tensor:
+        """Return a layer's queries, keys and values, rotated, axes [P, (H + 2 K) D]."""
         layer = self._layers[index]
         qkv = self._linear("qkv", index, rms_norm(x, layer.input_norm, self._eps), row)
-        attended = attention(packed_rotary(self._normed(qkv, layer), row.cos, row.sin, self._heads), row.places)
-        if wanted is not None:
-            attended, x = attended.index_select(0, wanted), x.index_select(0, wanted)
-        x = x + self._linear("out", index, attended, row)
-        normed = rms_norm(x, layer.post_norm, self._eps)
+        return packed_rotary(self._normed(qkv, layer), row.cos, row.sin, self._heads)
+
+    def _behind(self, index: int, x: Tensor, seen: Tensor, row: RowContext) -> Tensor:
+        """Return the states behind a layer, axes [P, H], of those before it and what they attended to."""
+        x = x + self._linear("out", index, seen, row)
+        normed = rms_norm(x, self._layers[index].post_norm, self._eps)
         activated = gated(self._linear("gate", index, normed, row), self._linear("up", index, normed, row))
         return x + self._linear("down", index, activated, row)
 

@@ -5,17 +5,14 @@ counts where the products themselves are quick. Invariants: frozen weights get n
 are added to the slot's own, in float32; sums over a row are taken in float32.
 """
 
-import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from engine.training.lean_ops import HeadLayout, once_differentiable
-from engine.training.packing import Unpacked
-from engine.training.short_attention import LONGEST_ROW
+from engine.training.row_pieces import RowPiece, attended, send_back
 
 
 @dataclass(frozen=True)
@@ -108,97 +105,26 @@ class _GatedUnit(torch.autograd.Function):
         return torch.ops.aten.silu_backward(grad_y * up, gate), grad_y * activated
 
 
-class Places:
-    """The places of a packed row's tokens when it is unpacked, head by head; made once per forward pass.
-
-    Unpacked: queries [B, K, G, W], keys [B, K, W], values [B, K, W], one behind the other, each a row of D numbers.
-    """
-
-    def __init__(self, unpacked: Unpacked, heads: HeadLayout, dtype: torch.dtype) -> None:
-        rows_BW, places_P = unpacked.rows_BW, unpacked.places_P
-        self.num_rows, self.width = rows_BW.shape
-        self.heads = heads
-        self.shared = unpacked.num_shared
-        device = rows_BW.device
-        query_H = torch.arange(heads.num_heads, device=device)
-        other_K = torch.arange(heads.num_kv, device=device) + heads.num_heads
-        total = heads.num_heads + 2 * heads.num_kv
-        self.num_queries, self.num_keys = (rows_BW.numel() * count for count in heads.counts)
-        self.unpack = torch.cat([
-            _by_head(rows_BW * total, index) for index in (query_H, other_K, other_K + heads.num_kv)
-        ])  # fmt: skip
-        self.ask = _by_head(rows_BW * heads.num_heads, query_H)
-        row_P, column_P = places_P // self.width, places_P % self.width
-        queries_PH = (row_P[:, None] * heads.num_heads + query_H) * self.width + column_P[:, None]
-        keys_PK = (row_P[:, None] * heads.num_kv + query_H[: heads.num_kv]) * self.width + column_P[:, None]
-        keys_PK = keys_PK + self.num_queries
-        values_PK = keys_PK + self.num_keys
-        self.repack = queries_PH.flatten()
-        self.gather = torch.cat([queries_PH, keys_PK, values_PK], dim=1).flatten()
-        is_own_BW = places_P[rows_BW] == torch.arange(rows_BW.numel(), device=device).view_as(rows_BW)
-        owned = is_own_BW[:, None].expand(-1, heads.num_heads, -1)
-        self.owned = owned.reshape(-1, 1).to(dtype)  # 1 where a query's answer is taken, else 0
-
-    @cached_property
-    def bias(self) -> Tensor:
-        """Minus infinity where a query's position may not look, axes [G W, W]: made for rows that are short."""
-        bias = torch.full((self.width, self.width), -torch.inf, device=self.owned.device, dtype=self.owned.dtype)
-        return bias.triu(1).repeat(self.heads.repeats, 1)
-
-
-def _by_head(firsts_BW: Tensor, heads_H: Tensor) -> Tensor:
-    """Return the numbers of rows in the order [B, H, W], flat."""
-    return (firsts_BW[:, None] + heads_H[None, :, None]).flatten()
-
-
-class _Unpack(torch.autograd.Function):
+class _PieceAttention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, qkv: Tensor, places: Places) -> Tensor:
-        ctx.places, ctx.shape = places, qkv.shape
-        return qkv.view(-1, places.heads.size).index_select(0, places.unpack)
+    def forward(ctx: Any, qkv: Tensor, heads: HeadLayout, pieces: list[RowPiece], read_KPD: Tensor) -> Tensor:
+        q, sides = queries_and_sides(qkv, heads)
+        out, weights = attended(q, sides, read_KPD, pieces, heads)
+        ctx.heads, ctx.pieces = heads, pieces
+        ctx.save_for_backward(q, sides, read_KPD, out, *weights)
+        return out.flatten(1)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        places: Places = ctx.places
-        heads, shared = places.heads, places.shared
-        packed = grad.index_select(0, places.gather).view(ctx.shape[0], -1, heads.size)
-        if shared and places.num_rows > 1:  # keys and values that every sequence has looked at
-            seen = grad[places.num_queries :].view(2, places.num_rows, heads.num_kv, places.width, heads.size)
-            others = seen[:, 1:, :, :shared].sum(1)
-            packed[:shared, heads.num_heads :] += others.permute(2, 0, 1, 3).flatten(1, 2)
-        return packed.view(ctx.shape), None
-
-
-class _Repack(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, out: Tensor, places: Places) -> Tensor:
-        ctx.places = places
-        return out.index_select(0, places.repack).view(-1, places.heads.num_heads * places.heads.size)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        places: Places = ctx.places
-        return grad.reshape(-1, places.heads.size).index_select(0, places.ask).mul_(places.owned), None
-
-
-class _ShortAttention(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
-        ctx.factor = 1 / math.sqrt(q.shape[-1])
-        weights = torch.baddbmm(bias, q, k.transpose(1, 2), alpha=ctx.factor).softmax(-1)
-        ctx.save_for_backward(q, k, v, weights)
-        return weights @ v
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        q, k, v, weights = ctx.saved_tensors
-        grad_weights = grad @ v.transpose(1, 2)
-        grad_scores = torch._softmax_backward_data(grad_weights, weights, -1, weights.dtype)
-        grad_q, grad_k = grad_scores @ k, grad_scores.transpose(1, 2) @ q
-        return grad_q.mul_(ctx.factor), grad_k.mul_(ctx.factor), weights.transpose(1, 2) @ grad, None
+    def backward(ctx: Any, grad_y: Tensor) -> Any:
+        q, sides, read, out, *weights = ctx.saved_tensors
+        heads: HeadLayout = ctx.heads
+        grad = out.new_zeros(len(q), heads.num_normed + heads.num_kv, heads.size)
+        grads = grad[:, : heads.num_heads], grad[:, heads.num_heads :].transpose(0, 1)
+        seen = zip(ctx.pieces, weights, strict=True)
+        send_back(grad_y.view(out.shape), out, (q, sides, read), grads, seen, heads)
+        grads[0].mul_(heads.size**-0.5)
+        return grad.flatten(1), None, None, None
 
 
 def stacked_linear(x: Tensor, anchor: Tensor, weight: Tensor, bias: Tensor | None, lora: StackedLoRA | None) -> Tensor:
@@ -226,18 +152,19 @@ def gated(gate: Tensor, up: Tensor) -> Tensor:
     return result
 
 
-def attention(qkv: Tensor, places: Places) -> Tensor:
-    """Return what each token of a packed row attends to in its own sequence, axes [P, T D] -> [P, H D]."""
-    heads, width = places.heads, places.width
-    unpacked = _Unpack.apply(qkv, places)
-    sides = unpacked.split([places.num_queries, places.num_keys, places.num_keys])
-    if width <= LONGEST_ROW:
-        q, k, v = (side.view(places.num_rows * heads.num_kv, -1, heads.size) for side in sides)
-        out = _ShortAttention.apply(q, k, v, places.bias)
-    else:
-        q, k, v = (side.view(places.num_rows, -1, width, heads.size) for side in sides)
-        out = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=heads.repeats > 1)
-    result: Tensor = _Repack.apply(out.reshape(-1, heads.size), places)
+def queries_and_sides(qkv: Tensor, heads: HeadLayout) -> tuple[Tensor, Tensor]:
+    """Return a row's queries, scaled, axes [P, H, D], and its keys, then values, axes [2 K, P, D]."""
+    by_head = qkv.view(len(qkv), -1, heads.size)
+    return by_head[:, : heads.num_heads] * heads.size**-0.5, by_head[:, heads.num_heads :].transpose(0, 1)
+
+
+def attention(qkv: Tensor, heads: HeadLayout, pieces: list[RowPiece], read_KPD: Tensor | None = None) -> Tensor:
+    """Return what each token of a packed row attends to in its own sequence, axes [P, T D] -> [P, H D].
+
+    `read_KPD`: keys and values of prompts, axes [2 K, R, D], constants of the step.
+    """
+    read_KPD = qkv.new_zeros(2 * heads.num_kv, 0, heads.size) if read_KPD is None else read_KPD
+    result: Tensor = _PieceAttention.apply(qkv, heads, pieces, read_KPD)
     return result
 
 

@@ -44,7 +44,7 @@ class TrainingModel(Protocol):
         """Return the base model as an adapter of rank 1: every value zero."""
 
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
-        """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
+        """Return the last hidden states at the response positions, axes [N, H]; gradients go through these alone."""
 
     def logits(self, hidden_NH: Tensor) -> Tensor:
         """Return the next-token logits, float32, axes [N, V]."""

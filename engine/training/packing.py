@@ -1,12 +1,17 @@
-"""A micro-batch as one row: no padding, and what its sequences begin with in common is computed once.
+"""A micro-batch as two rows without padding: the prompts, which are only read, and the positions that answer them.
 
-Pure. Sequences follow one another behind their common beginning, which all of them may look at; each has the positions
-that it had by itself, and sees itself and the beginning only. So the numbers are those of the padded rows, to rounding:
-causal attention does not depend on what stands elsewhere (packing without contamination, Krell et al., arXiv
+Pure. What a prompt's tokens make of themselves is a constant of a step: a gradient goes through the response positions
+alone, as it stops at the segment before in Transformer-XL (SG in equation 3 of Dai et al., arXiv 1901.02860). Most of
+a sequence is prompt, so that most of a step is a forward pass that keeps nothing (ADR 46).
+
+In a row sequences follow one another, each with the positions that it had by itself, and see only themselves and what
+all prompts begin with in common, which stands there once. So the numbers are those of the padded sequences, to
+rounding: causal attention does not depend on what stands elsewhere (packing without contamination, Krell et al., arXiv
 2107.02027; a shared prefix as in tree attention, Cai et al., arXiv 2401.10774). `Unpacked` says where each sequence
 stands in the row, for attention, which costs less sequence by sequence: of the weights of one long row most are masked.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -16,8 +21,8 @@ from torch import Tensor
 
 from engine.training.batching import Batch
 
-_BEGINNING = -1
 _WIDTH_MULTIPLE = 32  # of an unpacked row: a softmax over other widths takes twice as long on a CPU
+_SHARED = -1
 
 
 @dataclass(frozen=True)
@@ -30,62 +35,90 @@ class Unpacked:
 
 
 @dataclass(frozen=True)
-class Packed:
-    """One row of P tokens."""
+class TokenRow:
+    """P tokens: what all sequences begin with in common, then each one's own."""
 
-    input_ids_1P: Tensor
-    position_ids_1P: Tensor
-    rows_N: Tensor  # of the position that predicts each response token
+    ids_P: Tensor
+    positions_P: Tensor
     num_shared: int  # tokens of the common beginning
     own_B: list[slice]  # the places of each sequence's tokens behind it
 
     @cached_property
     def unpacked(self) -> Unpacked:
         """The places of the sequences."""
-        device = self.input_ids_1P.device
-        firsts_B = torch.tensor([own.start - self.num_shared for own in self.own_B], device=device)
+        device = self.ids_P.device
+        firsts = [own.start - self.num_shared if own.stop > own.start else 0 for own in self.own_B]
+        firsts_B = torch.tensor(firsts, device=device)
         lengths_B = torch.tensor([self.num_shared + own.stop - own.start for own in self.own_B], device=device)
         width = -(-int(lengths_B.max()) // _WIDTH_MULTIPLE) * _WIDTH_MULTIPLE
-        column_BW = torch.arange(width, device=device).minimum(lengths_B[:, None] - 1)
+        column_BW = torch.arange(width, device=device).minimum((lengths_B[:, None] - 1).clamp(min=0))
         rows_BW = column_BW + torch.where(column_BW < self.num_shared, 0, firsts_B[:, None])
-        places_P = self.position_ids_1P[0].clone()  # of the first sequence, of which the beginning is taken
+        places_P = self.positions_P.clone()  # of the first sequence, of which the beginning is taken
         for number, own in enumerate(self.own_B):
             places_P[own] += number * width
         return Unpacked(rows_BW, places_P, self.num_shared)
 
     @property
+    def owners_P(self) -> Tensor:
+        """The number of the sequence that each token belongs to; negative in the common beginning."""
+        owners_P = torch.full_like(self.positions_P, _SHARED)
+        for number, own in enumerate(self.own_B):
+            owners_P[own] = number
+        return owners_P
+
+    @property
     def may_see_11PP(self) -> Tensor:
-        """True where a position may look, for models that take a mask."""
-        owner_P = self.unpacked.places_P // self.unpacked.rows_BW.shape[1]
-        place_P = torch.arange(len(owner_P), device=owner_P.device)
-        is_seen_PP = (place_P < self.unpacked.num_shared) | (owner_P == owner_P[:, None])
-        position_P = self.position_ids_1P[0]
-        return (is_seen_PP & (position_P <= position_P[:, None]))[None, None]
+        """True where a token may look, for models that take a mask."""
+        return _may_see(self, [self])
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The prompts of a micro-batch, and the N positions that each predict a response token, sequence by sequence."""
+
+    read: TokenRow
+    asked: TokenRow
+
+    @property
+    def may_see_11NM(self) -> Tensor:
+        """True where a response position may look, at the tokens that are read and then at response positions."""
+        return _may_see(self.asked, [self.read, self.asked])
 
 
 def pack(batch: Batch) -> Packed:
-    """Return a micro-batch as one row. What stands behind the last position that is asked for is left out."""
-    ids_BL, device = batch.input_ids_BL, batch.input_ids_BL.device
-    sequence_N, column_N = batch.rows_N // ids_BL.shape[1], batch.rows_N % ids_BL.shape[1]
-    lengths = [int(column_N[sequence_N == b].max()) + 1 for b in range(len(ids_BL))]
-    shared = _common(ids_BL[:, : min(lengths)])
-    spans = [(_BEGINNING, 0, shared), *((b, shared, length) for b, length in enumerate(lengths))]
-    ids_P = torch.cat([ids_BL[max(b, 0), first:end] for b, first, end in spans])
-    position_P = torch.cat([torch.arange(first, end, device=device) for _, first, end in spans])
-    ends_B = [shared + end for end in accumulate(length - shared for length in lengths)]
-    own_B = [slice(end - length + shared, end) for end, length in zip(ends_B, lengths, strict=True)]
-    firsts_B = torch.tensor([own.start - shared for own in own_B], device=device)
-    rows_N = column_N + torch.where(column_N < shared, 0, firsts_B[sequence_N])
-    return Packed(ids_P[None], position_P[None], rows_N, shared, own_B)
+    """Return the rows of a micro-batch, whose response positions stand one behind the other in each sequence."""
+    ids_BL, lengths = batch.input_ids_BL, batch.lengths
+    device, width = ids_BL.device, ids_BL.shape[1]
+    asked_B = _spans(0, lengths)
+    firsts = [int(batch.rows_N[span.start]) % width for span in asked_B]
+    shared = min(*firsts, _num_common(ids_BL))
+    spans = [(0, 0, shared), *((b, shared, first) for b, first in enumerate(firsts))]
+    read_ids_P = torch.cat([ids_BL[b, start:stop] for b, start, stop in spans])
+    read_positions_P = torch.cat([torch.arange(start, stop, device=device) for _, start, stop in spans])
+    read = TokenRow(read_ids_P, read_positions_P, shared, _spans(shared, [first - shared for first in firsts]))
+    return Packed(read, TokenRow(ids_BL.flatten()[batch.rows_N], batch.rows_N % width, 0, asked_B))
 
 
-def padded(input_ids_BL: Tensor) -> tuple[Tensor, Unpacked]:
-    """Return the positions, axes [1, P], and the places of sequences that stand one behind the other as they are."""
-    places_P = torch.arange(input_ids_BL.numel(), device=input_ids_BL.device)
-    unpacked = Unpacked(places_P.view(input_ids_BL.shape), places_P, 0)
-    return (places_P % input_ids_BL.shape[1])[None], unpacked
+def unpadded(input_ids_BL: Tensor) -> TokenRow:
+    """Return sequences of one length that stand one behind the other."""
+    ids_P, (size, length) = input_ids_BL.flatten(), input_ids_BL.shape
+    positions_P = torch.arange(len(ids_P), device=ids_P.device) % length
+    return TokenRow(ids_P, positions_P, 0, _spans(0, [length] * size))
 
 
-def _common(ids_BL: Tensor) -> int:
-    """Return how many tokens all rows begin with."""
+def _may_see(asking: TokenRow, seen: Sequence[TokenRow]) -> Tensor:
+    """Return True where a token of a row may look, axes [1, 1, P, M] for the M tokens of other rows."""
+    owners_M, positions_M = torch.cat([row.owners_P for row in seen]), torch.cat([row.positions_P for row in seen])
+    is_own_PM = (owners_M == _SHARED) | (owners_M == asking.owners_P[:, None])
+    return (is_own_PM & (positions_M <= asking.positions_P[:, None]))[None, None]
+
+
+def _spans(start: int, lengths: Sequence[int]) -> list[slice]:
+    """Return the places of sequences that stand one behind the other from `start` on."""
+    ends = list(accumulate(lengths, initial=start))
+    return [slice(end - length, end) for end, length in zip(ends[1:], lengths, strict=True)]
+
+
+def _num_common(ids_BL: Tensor) -> int:
+    """Return how many tokens all sequences begin with."""
     return int((ids_BL == ids_BL[:1]).all(0).long().cumprod(0).sum())

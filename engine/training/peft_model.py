@@ -1,8 +1,9 @@
 """The training forward by Hugging Face and PEFT: each architecture that heed trains, on a CPU or a GPU.
 
-Owns the PEFT model; its LoRA parameters are views of the slots' flat buffers. Invariants: base parameters never
-require a gradient and are never changed; with no slot active the output is the base model's; a layer that an adapter
-is wanted on gets one, also if it is a part of a larger one (Phi-3's qkv_proj and gate_up_proj), or none is made.
+Owns the PEFT model; its LoRA parameters are views of the slots' flat buffers. Prompts are read without a gradient
+(`engine.training.packing`). Invariants: base parameters never require a gradient and are never changed; with no slot
+active the output is the base model's; a layer that an adapter is wanted on gets one, also if it is a part of a larger
+one (Phi-3's qkv_proj and gate_up_proj), or none is made.
 """
 
 import math
@@ -21,7 +22,8 @@ from engine.training import adapted_linear
 from engine.training.adapter_tensors import AdapterTensors
 from engine.training.batching import Batch
 from engine.training.lora_slot import LoraShape, LoraSlot
-from engine.training.packing import Packed, pack
+from engine.training.packing import Packed, TokenRow, pack
+from engine.training.prompt_cache import PromptCache
 from engine.training.recomputing import Recomputing, kept_bytes
 from engine.training.step_memory import StepMemory
 
@@ -112,30 +114,41 @@ class PeftTrainingModel:
         return self._peft
 
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
-        """Return the last hidden states at the response positions, axes [N, H]; gradients reach the slot if enabled."""
-        packed = pack(batch) if self._can_pack(batch) else None
-        tokens = batch.input_ids_BL if packed is None else packed.input_ids_1P
-        with self._using(slot), self._recomputing.step_of(tokens.numel()):
-            if packed is not None:
-                return self._packed_hidden(packed)
-            out = self.base.base_model(input_ids=batch.input_ids_BL, use_cache=False).last_hidden_state
-        return out.flatten(0, 1).index_select(0, batch.rows_N)
+        """Return the last hidden states at the response positions, axes [N, H]; gradients go through these alone."""
+        parts = [batch] if self._can_pack(batch) else batch.alone
+        with self._using(slot):
+            return torch.cat([self._answered(pack(part), is_alone=len(part.samples) == 1) for part in parts])
 
     def _can_pack(self, batch: Batch) -> bool:
         """Return True if the model takes a mask of our own and no window of its own would cut it."""
-        size, width = batch.input_ids_BL.shape
-        return size > 1 and self._takes_masks and width <= self._window
+        return self._takes_masks and batch.input_ids_BL.shape[1] <= self._window
 
-    def _packed_hidden(self, packed: Packed) -> Tensor:
+    def _answered(self, packed: Packed, *, is_alone: bool) -> Tensor:
+        """Return the states of the asked row behind the prompts, which are read without a gradient, axes [N, H]."""
+        with torch.no_grad():
+            prompts = self._read(packed.read, is_alone=is_alone)
+        with self._recomputing.step_of(len(packed.asked.ids_P)):
+            return self._states(packed.asked, prompts, None if is_alone else packed.may_see_11NM)
+
+    def _read(self, row: TokenRow, *, is_alone: bool) -> Any:
+        """Return a row's keys and values in a cache that no layer changes afterwards."""
+        prompts = PromptCache(self.base.config)
+        if len(row.ids_P):
+            packed = {} if is_alone else {"unpacked": row.unpacked}
+            self._states(row, prompts, None if is_alone else row.may_see_11PP, **packed)
+        return prompts.fixed()
+
+    def _states(self, row: TokenRow, prompts: Any, mask: Tensor | None, **packed: Any) -> Tensor:
         out = self.base.base_model(
-            input_ids=packed.input_ids_1P,
-            position_ids=packed.position_ids_1P,
-            attention_mask=packed.may_see_11PP,
-            unpacked=packed.unpacked,
-            use_cache=False,
+            input_ids=row.ids_P[None],
+            position_ids=row.positions_P[None],
+            attention_mask=mask,
+            past_key_values=prompts,
+            use_cache=True,
+            **packed,
         )
-        hidden: Tensor = out.last_hidden_state[0].index_select(0, packed.rows_N)
-        return hidden
+        states: Tensor = out.last_hidden_state[0]
+        return states
 
     @property
     def num_layers(self) -> int:

@@ -39,3 +39,11 @@ def run_update(model: TrainingModel, samples: list[Sample], parent: Any = None, 
     while not run.is_done:
         run.advance(0.01)
     return run
+
+
+def is_same(run: TrainingUpdate, before_F: torch.Tensor) -> bool:
+    """Return True if an update ends at these values, in the order of a slot's, to a thousandth of how far it came.
+
+    Adam divides a gradient by its own size, so that a value whose gradient is all but zero goes elsewhere by rounding.
+    """
+    return float((run.slot.flat.detach() - before_F).norm()) < 1e-3 * run.update_norm

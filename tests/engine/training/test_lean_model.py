@@ -11,9 +11,10 @@ import torch
 from engine.config import LORA_TARGET_MODULES
 from engine.sample import Sample
 from engine.training.batching import WORTH_SHARING, Batch, plan_batches
-from engine.training.lean_model import LeanModel, can_compute, laid_out
+from engine.training.lean_model import LeanModel, can_compute
 from engine.training.lora_slot import LoraShape
 from engine.training.model import load_base
+from engine.training.packing import pack
 from engine.training.peft_model import PeftTrainingModel
 from tests.engine.updates_of import correction_with_company, run_update, sample, token_ids
 
@@ -93,7 +94,7 @@ def test_a_common_beginning_is_computed_once_and_gives_the_values_and_gradients_
     rows = [replace(row, student_ids=start + row.student_ids) for row in rows]
     (slot,) = randomise(lean)
     batch = batch_of(rows)
-    assert laid_out(batch).ids_P.numel() < batch.input_ids_BL.numel()
+    assert pack(batch).read.ids_P.numel() < sum(len(row.student_ids) for row in rows)
     packed = lean.hidden(slot, batch)
     packed.square().sum().backward()
     gradient = slot.grad.clone()
@@ -103,6 +104,14 @@ def test_a_common_beginning_is_computed_once_and_gives_the_values_and_gradients_
     for i, states in each.items():
         assert torch.allclose(packed[batch.owners_N == i], states, atol=1e-4, rtol=1e-4)
     assert torch.allclose(gradient, slot.grad, atol=1e-3, rtol=1e-3)
+
+
+def test_a_prompt_of_one_token_leaves_nothing_to_read(lean: LeanModel, reference: PeftTrainingModel) -> None:
+    """Its only token predicts the first of the response, so that the row of prompts is empty."""
+    batch = batch_of([Sample("correction", token_ids(1, 1), [1], token_ids(5, 2))])
+    slots = randomise(lean, reference)
+    hidden = [model.hidden(slot, batch) for model, slot in zip((lean, reference), slots, strict=True)]
+    assert torch.allclose(hidden[0], hidden[1], atol=1e-4)
 
 
 def test_a_position_does_not_depend_on_its_batch(lean: LeanModel) -> None:

@@ -8,7 +8,6 @@ import torch
 
 from engine.config import LORA_TARGET_MODULES
 from engine.sample import Sample
-from engine.training import llama_ops
 from engine.training.batching import Batch, plan_batches
 from engine.training.llama_model import LlamaModel, can_compute
 from engine.training.lora_slot import LoraShape
@@ -18,6 +17,7 @@ from tests.engine.training.test_lean_model import SHAPE, randomise
 from tests.engine.updates_of import correction_with_company, run_update, token_ids
 from tests.tiny_architectures import CONFIGS, save_tiny_architecture
 
+TEXTS = {"alone": ((4, 7),), "together": ((5, 6), (30, 20), (11, 3)), "long": ((150, 140),)}
 FAMILY = ("Llama", "Qwen2", "Qwen3")
 CPU = torch.device("cpu")
 
@@ -47,7 +47,9 @@ def states_and_gradients(model: Any, slot: Any, batch: Batch) -> tuple[torch.Ten
 
 @pytest.mark.parametrize("name", FAMILY)
 @pytest.mark.parametrize("modules", [SHAPE.target_modules, ("q_proj", "v_proj"), ("up_proj",), ("down_proj", "o_proj")])
-@pytest.mark.parametrize("texts", [((4, 7),), ((5, 6), (30, 20), (11, 3))], ids=["alone", "together"])
+@pytest.mark.parametrize(
+    "texts", [((4, 7),), ((5, 6), (30, 20), (11, 3)), ((150, 140),)], ids=["alone", "together", "long"]
+)
 def test_values_and_gradients_are_pefts(
     name: str, modules: tuple[str, ...], texts: tuple[tuple[int, int], ...], tmp_path: Path
 ) -> None:
@@ -62,20 +64,6 @@ def test_values_and_gradients_are_pefts(
     largest = max(float(gradient.abs().max()) for gradient in their_gradients.values())
     for key, gradient in our_gradients.items():
         assert torch.allclose(gradient, their_gradients[key], atol=1e-4 * largest, rtol=1e-3), key
-
-
-def test_long_rows_take_the_fused_kernel_and_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The states and gradients do not depend on which of the two attends."""
-    model, _ = both(tmp_path, "Llama")
-    found = []
-    for longest in (llama_ops.LONGEST_ROW, 8):
-        monkeypatch.setattr(llama_ops, "LONGEST_ROW", longest)
-        (slot,) = randomise(model)
-        hidden, gradients = states_and_gradients(model, slot, batch_of((5, 6), (30, 20)))
-        found.append((hidden, torch.cat([g.flatten() for g in gradients.values()])))
-    (short, short_gradients), (long, long_gradients) = found
-    assert torch.allclose(short, long, atol=1e-4)
-    assert torch.allclose(short_gradients, long_gradients, atol=1e-4 * float(short_gradients.abs().max()))
 
 
 def test_half_precision_is_as_close_as_pefts(tmp_path: Path) -> None:

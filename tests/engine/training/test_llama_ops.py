@@ -1,6 +1,7 @@
 """engine.training.llama_ops: hand-written backward passes against autograd's own."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,14 +13,15 @@ from engine.training.batching import plan_batches
 from engine.training.lean_ops import HeadLayout
 from engine.training.llama_ops import (
     AdaptedPart,
-    Places,
     StackedLoRA,
     attention,
     gated,
     packed_rotary,
+    queries_and_sides,
     stacked_linear,
 )
-from engine.training.packing import pack
+from engine.training.packing import Packed, pack
+from engine.training.row_pieces import answer_pieces, row_pieces
 from tests.engine.training.test_lean_ops import assert_same, seeded
 
 HEADS = HeadLayout(4, 2, 8)
@@ -66,21 +68,46 @@ def test_an_adapted_layer_is_the_base_and_the_adapters_of_its_parts(bias: Tensor
 @pytest.mark.parametrize("shared", [0, 3])
 def test_each_sequence_of_a_row_attends_to_itself(shared: int) -> None:
     """As every sequence by itself does, also where what they begin with stands in the row once."""
+    row = packed_prompts(shared).read
+    assert row.num_shared == shared
+    pieces = row_pieces(row)
+    assert_same(lambda x: attention(x, HEADS, pieces), masked(row.may_see_11PP), seeded(len(row.ids_P), 64))
+
+
+@pytest.mark.parametrize("shared", [0, 3])
+def test_each_answer_attends_to_its_prompt_as_to_a_constant(shared: int) -> None:
+    """Values, and the gradients of what is asked alone."""
+    packed = packed_prompts(shared)
+    before = seeded(len(packed.read.ids_P), 64, seed=3)
+    _, sides = queries_and_sides(before, HEADS)
+    reference = masked(packed.may_see_11NM)
+    assert_same(
+        lambda x: attention(x, HEADS, answer_pieces(packed), sides),
+        lambda x: reference(torch.cat([before, x]))[len(before) :],
+        seeded(len(packed.asked.ids_P), 64),
+    )
+
+
+def packed_prompts(shared: int) -> Packed:
+    """Return three prompts that begin with so many tokens in common, and their answers."""
     prompts = [[1] * shared + [2 + i] * (3 + i) for i in range(3)]
     samples = [Sample("correction", p, p, [9] * (2 + i)) for i, p in enumerate(prompts)]
     (batch,) = plan_batches(samples, range(3), "student", 1000, torch.device("cpu"))
-    packed = pack(batch)
-    assert packed.unpacked.num_shared == shared
-    places = Places(packed.unpacked, HEADS, torch.float32)
-    may_see = packed.may_see_11PP[0, 0]
+    return pack(batch)
 
-    def reference(qkv: Tensor) -> Tensor:
+
+def masked(may_see_11PM: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return attention of the last P of M tokens by autograd, with a mask; zero for those before."""
+
+    def attended(qkv: Tensor) -> Tensor:
+        may_see = may_see_11PM[0, 0]
         q, k, v = qkv.view(len(qkv), 8, 8).transpose(0, 1).split([4, 2, 2])
         k, v = (side.repeat_interleave(2, 0) for side in (k, v))
-        weights = (q @ k.transpose(1, 2) / math.sqrt(8)).masked_fill(~may_see, -math.inf).softmax(-1)
-        return (weights @ v).transpose(0, 1).flatten(1)
+        scores = q[:, -len(may_see) :] @ k.transpose(1, 2) / math.sqrt(8)
+        out = (scores.masked_fill(~may_see, -math.inf).softmax(-1) @ v).transpose(0, 1).flatten(1)
+        return nn.functional.pad(out, (0, 0, len(qkv) - len(out), 0))
 
-    assert_same(lambda x: attention(x, places), reference, seeded(packed.input_ids_1P.numel(), 64))
+    return attended
 
 
 def test_values_are_taken_in_the_type_of_the_base() -> None:

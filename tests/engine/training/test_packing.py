@@ -1,4 +1,4 @@
-"""engine.training.packing: several sequences as one row."""
+"""engine.training.packing: prompts in one row, the positions that answer them in another."""
 
 import torch
 from hypothesis import given
@@ -6,55 +6,79 @@ from hypothesis import strategies as st
 
 from engine.sample import Sample
 from engine.training.batching import plan_batches
-from engine.training.packing import pack
+from engine.training.packing import Packed, pack, unpadded
 
 CPU = torch.device("cpu")
 IDS = st.lists(st.integers(1, 3), min_size=1, max_size=6)
+TEXTS = st.lists(st.tuples(IDS, IDS), min_size=1, max_size=5)
+Texts = list[tuple[list[int], list[int]]]
 
 
-def test_a_common_beginning_stands_there_once() -> None:
-    """Two prompts that begin alike share their beginning; each goes on at its own positions."""
-    samples = [Sample("correction", ids, ids, answer) for ids, answer in (([5, 6, 7], [8, 9]), ([5, 6], [1, 2, 3]))]
-    (batch,) = plan_batches(samples, [0, 1], "student", 100, CPU)
-    packed = pack(batch)
-    assert packed.input_ids_1P.tolist() == [[5, 6, 7, 8, 1, 2]]  # no answer's last token: nothing follows it
-    assert packed.position_ids_1P.tolist() == [[0, 1, 2, 3, 2, 3]]
-    assert packed.rows_N.tolist() == [2, 3, 1, 4, 5]
-    assert packed.may_see_11PP[0, 0].int().tolist() == [
-        [1, 0, 0, 0, 0, 0],
-        [1, 1, 0, 0, 0, 0],
-        [1, 1, 1, 0, 0, 0],
-        [1, 1, 1, 1, 0, 0],
-        [1, 1, 0, 0, 1, 0],
-        [1, 1, 0, 0, 1, 1],
+def packed_of(texts: Texts) -> tuple[Texts, Packed]:
+    """Return the texts in the order of the batch, and their rows."""
+    samples = [Sample("correction", prompt, prompt, answer) for prompt, answer in texts]
+    (batch,) = plan_batches(samples, range(len(samples)), "student", 1000, CPU)
+    return [texts[i] for i in batch.samples], pack(batch)
+
+
+def test_a_common_beginning_is_read_once() -> None:
+    """Two prompts that begin alike share their beginning; what predicts a response is in the other row."""
+    _, packed = packed_of([([5, 6, 7], [8, 9]), ([5, 6, 4, 3], [1, 2, 3])])
+    assert packed.read.ids_P.tolist() == [5, 6, 4]
+    assert packed.read.positions_P.tolist() == [0, 1, 2]
+    assert (packed.read.num_shared, packed.read.own_B) == (2, [slice(2, 2), slice(2, 3)])
+    assert packed.asked.ids_P.tolist() == [7, 8, 3, 1, 2]  # no answer's last token: nothing follows it
+    assert packed.asked.positions_P.tolist() == [2, 3, 3, 4, 5]
+    assert packed.asked.own_B == [slice(0, 2), slice(2, 5)]
+    assert packed.read.may_see_11PP[0, 0].int().tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    assert packed.may_see_11NM[0, 0].int().tolist() == [
+        [1, 1, 0, 1, 0, 0, 0, 0],
+        [1, 1, 0, 1, 1, 0, 0, 0],
+        [1, 1, 1, 0, 0, 1, 0, 0],
+        [1, 1, 1, 0, 0, 1, 1, 0],
+        [1, 1, 1, 0, 0, 1, 1, 1],
     ]
 
 
-@given(st.lists(st.tuples(IDS, IDS), min_size=2, max_size=5))
-def test_each_asked_position_sees_its_own_sequence_and_nothing_else(texts: list[tuple[list[int], list[int]]]) -> None:
+def test_answers_to_the_same_prompt_are_apart() -> None:
+    """However much two sequences share, each response position is asked by itself."""
+    _, packed = packed_of([([5, 6], [7, 8]), ([5, 6], [7, 9])])
+    assert (packed.read.ids_P.tolist(), packed.read.num_shared) == ([5], 1)
+    assert packed.asked.ids_P.tolist() == [6, 7, 6, 7]
+
+
+@given(TEXTS)
+def test_each_asked_position_sees_its_own_sequence_and_nothing_else(texts: Texts) -> None:
     """Whatever sequences share, a position that is asked for sees all tokens up to itself, in their order."""
-    samples = [Sample("correction", prompt, prompt, answer) for prompt, answer in texts]
-    (batch,) = plan_batches(samples, range(len(samples)), "student", 1000, CPU)
-    packed = pack(batch)
-    asked = [(i, t) for i in batch.samples for t in range(len(texts[i][1]))]
-    for row, (i, t) in zip(packed.rows_N.tolist(), asked, strict=True):
-        seen = packed.may_see_11PP[0, 0, row].nonzero().flatten()
-        in_order = seen[packed.position_ids_1P[0, seen].argsort()]
-        prompt, answer = texts[i]
-        assert packed.input_ids_1P[0, in_order].tolist() == [*prompt, *answer[:t]]
+    order, packed = packed_of(texts)
+    ids, positions = (
+        torch.cat(sides)
+        for sides in ((packed.read.ids_P, packed.asked.ids_P), (packed.read.positions_P, packed.asked.positions_P))
+    )
+    asked = [(prompt, answer[:t]) for prompt, answer in order for t in range(len(answer))]
+    for may_see, (prompt, before) in zip(packed.may_see_11NM[0, 0], asked, strict=True):
+        seen = may_see.nonzero().flatten()
+        assert ids[seen[positions[seen].argsort()]].tolist() == [*prompt, *before]
 
 
-@given(st.lists(st.tuples(IDS, IDS), min_size=2, max_size=5))
-def test_sequences_are_found_again_in_the_row(texts: list[tuple[list[int], list[int]]]) -> None:
-    """Unpacked, each is itself up to the last position that is asked for, and every token of the row has its place."""
-    samples = [Sample("correction", prompt, prompt, answer) for prompt, answer in texts]
-    (batch,) = plan_batches(samples, range(len(samples)), "student", 1000, CPU)
-    packed = pack(batch)
-    rows = packed.unpacked.rows_BW
-    ids, positions = packed.input_ids_1P[0], packed.position_ids_1P[0]
-    for row, i in zip(rows, batch.samples, strict=True):
-        prompt, answer = texts[i]
-        asked = [*prompt, *answer[:-1]]
-        assert ids[row[: len(asked)]].tolist() == asked
-        assert positions[row[: len(asked)]].tolist() == list(range(len(asked)))
-    assert rows.flatten()[packed.unpacked.places_P].tolist() == list(range(len(ids)))
+@given(TEXTS)
+def test_prompts_are_found_again_in_the_row(texts: Texts) -> None:
+    """Unpacked, each is itself up to the token before its last one, and every token of the row has its place."""
+    order, packed = packed_of(texts)
+    row = packed.read
+    if not len(row.ids_P):
+        return
+    rows = row.unpacked.rows_BW
+    for places, (prompt, _) in zip(rows, order, strict=True):
+        read = prompt[:-1]
+        assert row.ids_P[places[: len(read)]].tolist() == read
+        assert row.positions_P[places[: len(read)]].tolist() == list(range(len(read)))
+    assert rows.flatten()[row.unpacked.places_P].tolist() == list(range(len(row.ids_P)))
+
+
+def test_sequences_of_one_length_stand_one_behind_the_other() -> None:
+    """As they are, each from its own first position on."""
+    row = unpadded(torch.tensor([[5, 6, 7], [5, 6, 8]]))
+    assert row.ids_P.tolist() == [5, 6, 7, 5, 6, 8]
+    assert row.positions_P.tolist() == [0, 1, 2, 0, 1, 2]
+    assert (row.num_shared, row.own_B) == (0, [slice(0, 3), slice(3, 6)])

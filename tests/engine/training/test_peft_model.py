@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from engine.config import LORA_TARGET_MODULES
@@ -15,6 +16,7 @@ from engine.training.peft_model import PeftTrainingModel
 from tests.engine.updates_of import correction_with_company, run_update, sample, token_ids
 from tests.tiny_architectures import CONFIGS, save_tiny_architecture
 
+SIDES = ("q_proj", "k_proj", "v_proj")
 SHAPE = LoraShape(8, 16, tuple(sorted(LORA_TARGET_MODULES)))
 
 
@@ -112,12 +114,37 @@ def test_packed_sequences_have_the_numbers_and_gradients_of_padded_ones(name: st
             hidden = torch.cat([model.hidden(slot, batch) for batch in batches])
             (hidden * torch.linspace(-1, 1, hidden.numel()).view_as(hidden)).sum().backward()
             found.append((hidden.detach(), slot.grad.clone()))
-            assert model._can_pack(batches[0]) == (
-                budget > 1 and name != "Gemma 2" and (size == 4 or model._window > 40)
-            )
+            assert model._can_pack(batches[0]) == (name != "Gemma 2" and (size == 4 or model._window > 40))
     for together, alone in (found[:2], found[2:]):
         assert torch.allclose(together[0], alone[0], atol=1e-4)
         assert torch.allclose(together[1], alone[1], atol=1e-3 * float(alone[1].abs().max()))
+
+
+def test_a_gradient_goes_through_the_response_positions_alone(tmp_path: Path) -> None:
+    """As in one whole forward in which nothing that a prompt's tokens make of themselves has a gradient."""
+    model = PeftTrainingModel(load_base(save_tiny_architecture(tmp_path, "Llama")), "Llama")
+    slot = model.slot(SHAPE)
+    slot.load_fresh(1)
+    with torch.no_grad():
+        slot.flat.add_(0.02)
+    prompt = token_ids(9, 1)
+    batch = plan_batches([Sample("correction", prompt, prompt, token_ids(6, 2))], [0], "student", 99, model.device)[0]
+    model.hidden(slot, batch).square().sum().backward()
+    found = slot.grad.clone()
+    slot.grad.zero_()
+
+    def hold(_module: object, _given: object, out: Tensor) -> Tensor:
+        return torch.cat([out[:, :8].detach(), out[:, 8:]], dim=1)
+
+    layers = model.base.base_model.layers
+    held = [layer.register_forward_hook(hold) for layer in layers]
+    held += [layer.self_attn.get_submodule(name).register_forward_hook(hold) for layer in layers for name in SIDES]
+    states = model.base.base_model(batch.input_ids_BL, use_cache=False).last_hidden_state[0, batch.rows_N]
+    for hook in held:
+        hook.remove()
+    states.square().sum().backward()
+    assert found.abs().sum() > 0
+    assert torch.allclose(found, slot.grad, atol=1e-4 * float(found.abs().max()))
 
 
 @pytest.mark.parametrize("name", CONFIGS)

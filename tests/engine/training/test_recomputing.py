@@ -38,18 +38,18 @@ def gradient(folder: Path, num_samples: int) -> tuple[Tensor, int]:
 def test_what_is_computed_again_has_the_same_gradients(
     architecture: str, num_samples: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every family, one sample or several in a row; each layer runs twice."""
+    """Every family, one sample or several in a row; each layer answers twice, and reads the prompts once."""
     folder = save_tiny_architecture(tmp_path, architecture)
     kept, once = gradient(folder, num_samples)
     monkeypatch.setattr(recomputing, "KEPT_ON_CPU", 0)
     again, twice = gradient(folder, num_samples)
-    assert (once, twice) == (1, 2)
+    assert (once, twice) in [(2 * parts, 3 * parts) for parts in {1, num_samples}]
     assert kept.abs().sum() > 0
     assert torch.equal(kept, again)
 
 
 def test_without_a_gradient_nothing_is_computed_again(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look at the base model runs once."""
+    """A look at the base model reads the prompt once and answers once."""
     monkeypatch.setattr(recomputing, "KEPT_ON_CPU", 0)
     model = PeftTrainingModel(load_base(tiny_model), "tiny")
     runs: list[int] = []
@@ -57,4 +57,4 @@ def test_without_a_gradient_nothing_is_computed_again(tiny_model: Path, monkeypa
     (batch,) = plan_batches([sample()], [0], "student", 10_000, model.device)
     with torch.no_grad():
         model.hidden(None, batch)
-    assert len(runs) == 1
+    assert len(runs) == 2

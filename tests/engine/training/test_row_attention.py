@@ -5,10 +5,13 @@ import torch
 from torch import Tensor, nn
 
 from engine.training.lean_ops import HeadLayout
-from engine.training.row_attention import HeadNorm, RowPiece, RowPlaces, asked_pieces, row_attention, row_pieces
+from engine.training.packing import Packed, TokenRow
+from engine.training.row_attention import HeadNorm, RowPlaces, reading_attention, row_attention
+from engine.training.row_pieces import RowPiece, answer_pieces, row_pieces
 from tests.engine.training.test_lean_ops import assert_same, seeded
 
 SIZE = 8
+NO_IDS = torch.empty(0, dtype=torch.long)
 
 
 def own_spans(num_shared: int, lengths: list[int]) -> list[slice]:
@@ -55,7 +58,7 @@ def test_values_and_gradients_are_those_of_the_sequences_by_themselves(
     heads = HeadLayout(num_heads, num_kv, SIZE)
     norm = HeadNorm(seeded(heads.num_normed, SIZE, seed=1), 1e-6)
     own = own_spans(num_shared, lengths)
-    places = places_of(num_shared, lengths, row_pieces(num_shared, own))
+    places = places_of(num_shared, lengths, row_pieces(TokenRow(NO_IDS, NO_IDS, num_shared, own)))
 
     def reference(qkv: Tensor) -> Tensor:
         shared = qkv[:num_shared]
@@ -66,35 +69,37 @@ def test_values_and_gradients_are_those_of_the_sequences_by_themselves(
     assert_same(lambda x: row_attention(x, heads, norm, places), reference, qkv)
 
 
-def test_a_layer_may_compute_the_asked_positions_alone() -> None:
-    """From the first asked position of a piece on, values are the same; before it nothing is attended to."""
-    heads = HeadLayout(2, 2, SIZE)
+@pytest.mark.parametrize(
+    ("num_shared", "prompts", "answers"),
+    [
+        (5, [3, 7, 1], [2, 4, 1]),
+        (0, [4, 6], [3, 3]),
+        (9, [0, 2], [5, 1]),
+        (1, [0, 0], [2, 3]),
+        (0, [11], [200]),
+        (140, [130, 2, 40], [150, 9, 3]),
+    ],
+)
+def test_an_answer_sees_its_prompt_which_gets_no_gradient(
+    num_shared: int, prompts: list[int], answers: list[int]
+) -> None:
+    """Values are torch's over prompt and answer; the gradients are those with the prompt as a constant."""
+    heads = HeadLayout(4, 2, SIZE)
     norm = HeadNorm(seeded(heads.num_normed, SIZE, seed=1), 1e-6)
-    pieces = row_pieces(5, own_spans(5, [4, 3]))
-    asked = asked_pieces(pieces, [7, 8, 11])
-    assert [piece.queries for piece in asked] == [slice(7, 12)]
-    qkv = seeded(12, 6 * SIZE)
-    whole, part = (row_attention(qkv, heads, norm, places_of(5, [4, 3], cut)) for cut in (pieces, asked))
-    assert torch.allclose(part[[7, 8, 11]], whole[[7, 8, 11]], atol=1e-6)
-    assert not part[:7].any()
+    read, asked = own_spans(num_shared, prompts), own_spans(0, answers)
+    firsts = [num_shared + length for length in prompts]
+    positions = torch.cat([first + torch.arange(n) for first, n in zip(firsts, answers, strict=True)])
+    packed = Packed(TokenRow(NO_IDS, NO_IDS, num_shared, read), TokenRow(NO_IDS, NO_IDS, 0, asked))
+    prompt_qkv = seeded(num_shared + sum(prompts), 8 * SIZE, seed=2)
+    _, sides = reading_attention(prompt_qkv, heads, norm, places_of(num_shared, prompts, []))
+    places = RowPlaces.of(angles_of(positions), answer_pieces(packed))
 
+    def reference(qkv: Tensor) -> Tensor:
+        shared = prompt_qkv[:num_shared]
+        pairs = zip(read, asked, strict=True)
+        whole = [torch.cat([shared, prompt_qkv[prompt], qkv[answer]]) for prompt, answer in pairs]
+        seen = [by_torch(row, heads, norm)[first:] for row, first in zip(whole, firsts, strict=True)]
+        return torch.cat(seen)
 
-def test_a_row_is_cut_into_pieces_of_like_length() -> None:
-    """Every token is in one piece; a piece sees the beginning, and its own sequence up to its last token."""
-    pieces = row_pieces(100, own_spans(100, [300, 90]))
-    assert [piece.queries for piece in pieces] == [
-        slice(0, 100),
-        slice(100, 200),
-        slice(200, 300),
-        slice(300, 400),
-        slice(400, 490),
-    ]
-    assert pieces[2].keys == (slice(0, 100), slice(100, 300))
-    assert pieces[4].keys == (slice(0, 100), slice(400, 490))
-
-
-def test_short_sequences_share_a_piece_and_see_nothing_of_one_another() -> None:
-    """Tokens of one piece look at their own sequence alone; a sequence without own tokens is in no piece."""
-    (piece,) = row_pieces(0, own_spans(0, [2, 0, 1]))
-    assert piece.queries == slice(0, 3)
-    assert (piece.bias_NN == 0).int().tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
+    qkv = seeded(sum(answers), 8 * SIZE)
+    assert_same(lambda x: row_attention(x, heads, norm, places, sides), reference, qkv)

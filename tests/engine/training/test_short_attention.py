@@ -59,13 +59,14 @@ def test_a_position_sees_nothing_behind_it() -> None:
     assert not torch.equal(before[:, -1], after[:, -1])
 
 
-def test_one_position_behind_cached_keys_sees_all_of_them() -> None:
-    """A model that writes asks for one token at a time."""
+@pytest.mark.parametrize("count", [1, 4])
+def test_positions_behind_cached_keys_see_all_of_them(count: int) -> None:
+    """A model that writes asks for one token at a time, one that learns for an answer behind its prompt."""
     module: Any = SimpleNamespace(num_key_value_groups=HEADS // KEY_HEADS, is_causal=True)
     query, key, value = (leaf.detach() for leaf in inputs(9))
     whole, _ = attention(module, query, key, value, None, scaling=0.3, dropout=0.0)
-    last, _ = attention(module, query[:, :, -1:], key, value, None, scaling=0.3, dropout=0.0)
-    torch.testing.assert_close(last, whole[:, -1:], rtol=1e-4, atol=1e-5)
+    last, _ = attention(module, query[:, :, -count:], key, value, None, scaling=0.3, dropout=0.0)
+    torch.testing.assert_close(last, whole[:, -count:], rtol=1e-4, atol=1e-5)
 
 
 def test_long_rows_go_to_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from engine.training.lean_model import LeanModel
 from engine.training.model import load_base
 from engine.training.scoring import score_samples
 from engine.training.training_update import TrainingUpdate
-from tests.engine.updates_of import correction_with_company, run_update, sample
+from tests.engine.updates_of import correction_with_company, is_same, run_update, sample
 from tests.tiny_model import save_tiny_model
 
 LOSSES = ("forward_kl", "reverse_kl", "jsd", "sampled_token")
@@ -211,11 +211,10 @@ def test_the_end_of_sequence_token_gets_a_gradient(model: LeanModel) -> None:
 def test_a_sample_without_weight_changes_nothing(model: LeanModel) -> None:
     """Samples of weight zero add nothing to the loss."""
     alone = run_update(model, [sample()], steps=3)
-    values = alone.slot.export()
+    values = alone.slot.flat.detach().clone()
     with_masked = run_update(model, [sample(), sample("counterfactual", seed=5, weight=0.0)], steps=3)
     assert with_masked.measured.losses == pytest.approx(alone.measured.losses, rel=1e-4)
-    for name, tensor in with_masked.slot.export().tensors.items():
-        assert torch.allclose(tensor, values.tensors[name], atol=1e-4)
+    assert is_same(with_masked, values)
 
 
 def test_the_result_does_not_depend_on_how_it_was_cut(model: LeanModel) -> None:
@@ -277,9 +276,8 @@ def test_the_same_model_as_external_teacher_teaches_the_same(model: LeanModel, t
     run = TrainingUpdate(model, LearnConfig(teacher="external"), samples, None, teacher=copy)
     while not run.is_done:
         run.advance(0.01)
-    external = run.slot.export().tensors
-    base = run_update(model, samples).slot.export().tensors
-    assert all(torch.allclose(external[name], base[name], atol=1e-4) for name in base)
+    external = run.slot.flat.detach().clone()
+    assert is_same(run_update(model, samples), external)
 
 
 def test_an_external_teacher_that_is_not_loaded_is_named(model: LeanModel) -> None:
@@ -405,13 +403,12 @@ def test_held_out_samples_change_nothing_that_is_trained(model: LeanModel) -> No
     """Held-out samples are measured before and after, and losses and weights stay the same."""
     samples = correction_with_company()
     alone = run_update(model, samples, steps=3)
-    values = alone.slot.export()
+    values = alone.slot.flat.detach().clone()
     watched = [*samples, sample("earlier", seed=7, length=9), sample("gold", seed=8, length=14)]
     beside = run_update(model, watched, steps=3)
     assert beside.measured.losses == pytest.approx(alone.measured.losses, rel=1e-4)
     assert beside.measured.divergence_after == pytest.approx(alone.measured.divergence_after, rel=1e-3)
-    for name, tensor in beside.slot.export().tensors.items():
-        assert torch.allclose(tensor, values.tensors[name], atol=1e-4)
+    assert is_same(beside, values)
     assert alone.measured.figures["earlier_drop"] is None
     assert alone.measured.figures["gold_drop"] is None
     assert isinstance(beside.measured.figures["earlier_drop"], float)
