@@ -69,6 +69,7 @@ def plan_batches(
 
     Samples that begin with WORTH_SHARING tokens in common or more are grouped by themselves, for these may be computed
     once (`engine.training.packing`): that beginning does not count, within `_MOST_PADDED` budgets of padded tokens.
+    Raises ValueError on an empty prompt.
     """
     groups = []
     for family in _families(samples, indices, context):
@@ -121,6 +122,8 @@ def _padded(length: int) -> int:
 
 
 def _make_batch(samples: Samples, group: list[int], context: Context, device: torch.device) -> Batch:
+    if not all(samples[i].prompt(context) for i in group):
+        raise ValueError("an answer's first token is predicted from a prompt, and this one is empty")
     sequences = [samples[i].prompt(context) + samples[i].response_ids for i in group]
     width = _padded(max(map(len, sequences)))
     rows: list[int] = []

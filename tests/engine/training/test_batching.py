@@ -116,3 +116,9 @@ def test_every_row_is_in_one_chunk_whose_logits_fit(num_rows: int, vocab_size: i
     assert [row for chunk in rows for row in chunk] == list(range(num_rows))
     assert len(rows) == max(1, -(-num_rows // max(1, 50 // (num_sides * vocab_size))))
     assert all(len(chunk) <= 1 or len(chunk) * num_sides * vocab_size <= 50 for chunk in rows)
+
+
+def test_an_empty_prompt_predicts_nothing() -> None:
+    """It is refused: no position stands before the answer."""
+    with pytest.raises(ValueError, match="this one is empty"):
+        plan_batches([Sample("correction", [], [1], [2])], [0], "student", 100, CPU)
