@@ -28,6 +28,8 @@ NUM_OTHERS = 4  # other prompts that feedback is tried on
 NUM_SHOWN = 3  # of them on which the wish is then shown by the teacher
 NUM_STEPS = 4  # of the session, before the denied call
 NUM_TASKS = 12  # begun tasks that feedback about an agent's work is tried on: most wishes concern few of them
+NUM_WIDE = 36  # the same for the whole of a lesson, which nobody waits for
+NUM_SHOWN_WIDE = 8  # of them, and of the steps, on which the wish is then shown
 NUM_COMPARED = 3  # of them, those moved most, on which a placebo is tried, too: any words move some
 QUIET = (Meaning.THANKS, Meaning.NOTHING)  # asks for no change
 LASTING = (Meaning.WISH, Meaning.FACT)  # stays in mind from now on, as a note at least
@@ -100,26 +102,37 @@ class IntentReader:
             )
         return chosen(intent, lesson.scope)
 
+    async def widened(
+        self, intent: Intent, lesson: Lesson, notes: Sequence[str], recent: Sequence[Completion]
+    ) -> Intent:
+        """Return the intent of a lesson about work with more of the tasks on which it shows, by trying more of them."""
+        _, shown = await self._tried_at_work(lesson, notes, recent, NUM_WIDE)
+        more = [task for task in shown if task not in intent.shown]
+        return replace(intent, shown=(*intent.shown, *more)[:NUM_SHOWN_WIDE])
+
     async def _tried_elsewhere(
         self, lesson: Lesson, parent: AdapterRef, notes: Sequence[str], recent: Sequence[Completion]
     ) -> Tried:
         """Return True if the feedback alone moves the teacher on other prompts, too, and more than a placebo does."""
         if carried(lesson.corrected.messages):
-            return await self._tried_at_work(lesson, notes, recent)
+            is_there, shown = await self._tried_at_work(lesson, notes, recent, NUM_TASKS)
+            return is_there, shown[:NUM_SHOWN]
         others = await self._rollouts.take(parent, recent, NUM_OTHERS, without=lesson.corrected.messages)
         words, nothing = self._compared(lesson)
         moved, placebo = [await self._moves(said, notes, others) for said in (words, nothing)]
         floor = self._config.learn.min_divergence
         return is_standing(moved, placebo, self._config.note.standing_share, floor), ()
 
-    async def _tried_at_work(self, lesson: Lesson, notes: Sequence[str], recent: Sequence[Completion]) -> Tried:
+    async def _tried_at_work(
+        self, lesson: Lesson, notes: Sequence[str], recent: Sequence[Completion], num_tasks: int
+    ) -> Tried:
         """Return True if the feedback moves the teacher on some other task as on its own, and where it does most.
 
         A wish about work shows only where the step it is about comes next: at the denied call, or at a step that led
         to it. The tasks are answered by the base model, once for all lessons.
         """
         words, nothing = self._compared(lesson)
-        drawn = await self._rollouts.take(ZERO_ADAPTER, [], NUM_TASKS, without=lesson.corrected.messages)
+        drawn = await self._rollouts.take(ZERO_ADAPTER, [], num_tasks, without=lesson.corrected.messages)
         steps, tasks = self._fitting(words, notes, steps_before(lesson, recent)), self._fitting(words, notes, drawn)
         if not tasks:
             return False, ()
@@ -127,14 +140,14 @@ class IntentReader:
         denied, *moved = await self._moves(words, notes, places)
         order = sorted(range(len(places)), key=lambda n: -moved[n])
         own = [n for n in order if n < len(steps) and moved[n] > denied][:1]
-        most_moved = [n for n in order if n >= len(steps)][:NUM_COMPARED]
+        most_moved = [n for n in order if n >= len(steps)][: num_tasks // NUM_TASKS * NUM_COMPARED]
         of_call, *beside = await self._moves(nothing, notes, [places[n] for n in (*own, *most_moved)])
         floor, call = self._config.learn.min_divergence, max(denied, *(moved[n] for n in own), 0.0)
         of_call = max(of_call, *beside[: len(own)], 0.0)
         of_task = dict(zip(most_moved, beside[len(own) :], strict=True))
         is_there = any(is_standing_at_work((call, moved[n]), (of_call, of_task[n]), floor) for n in most_moved)
         showing = [n for n in order if moved[n] >= max(floor, _TASK_SHARE * call, _PLACEBO_FACTOR * of_task.get(n, 0))]
-        return is_there, tuple(places[n].messages for n in showing[:NUM_SHOWN])
+        return is_there, tuple(places[n].messages for n in showing)
 
     def _fitting(self, words: Lesson, notes: Sequence[str], rollouts: Sequence[Rollout]) -> list[Rollout]:
         """Return the rollouts that fit beside what is compared."""

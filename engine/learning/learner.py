@@ -54,7 +54,8 @@ DEEPENING = "deepening"  # the kind of the update that takes a first version's p
 class _Begun:
     """A lesson about an agent's work whose first version answers: the whole is to be taught."""
 
-    lesson: Lesson
+    said: Lesson
+    lesson: Lesson  # as its teacher reads it
     update: UpdateState
     others: Sequence[Rollout]
     version: int  # the first one
@@ -118,11 +119,11 @@ class Learner:
         update.lap("rollouts")
         if update.intent.has_note:
             await self._take_note(lesson, update)
-        lesson = update.as_read(lesson)
+        said, lesson = lesson, update.as_read(lesson)
         if carried(lesson.corrected.messages) and update.learn.work_first_steps:
             first = await self._teach_first(lesson, update)
             if first is not None:
-                self._begun = _Begun(lesson, update, others, first.adapter_version)
+                self._begun = _Begun(said, lesson, update, others, first.adapter_version)
                 return first
         return await self._finish(lesson, update, await self._samples.whole(lesson, update, others))
 
@@ -161,6 +162,7 @@ class Learner:
             update_log.fail(s, update.run, status, reason, update.duration_ms)
 
         async with update_log.failures_recorded(self._database, record, cancelled_as=updates.CANCELLED):
+            update.intent = await self._intents.widened(update.intent, begun.said, update.notes, update.recent)
             taught = await self._samples.whole(begun.lesson, update, begun.others)
             await self._take_place(update, await self._samples.with_anchors(update, taught), begun.version)
 

@@ -12,6 +12,7 @@ from engine.learning.intent import (
     NUM_COMPARED,
     NUM_STEPS,
     NUM_TASKS,
+    NUM_WIDE,
     Intent,
     chosen,
     is_standing,
@@ -189,7 +190,7 @@ async def test_a_wish_about_work_is_found_on_one_task_of_many(
     outcome = await live.teach(answer, "no blanks around the sign")
     assert (outcome.reading, outcome.is_unsure) == (meaning, meaning == Meaning.REMARK)
     assert tried == [NUM_TASKS, NUM_COMPARED]
-    await live.engine.settled()  # the whole lesson follows a first version
+    await live.engine.settled()  # the whole lesson follows a first version, and looks for more tasks
     assert shown == ([3] if meaning == Meaning.WISH else [])
 
 
@@ -245,6 +246,34 @@ async def test_a_wish_about_work_may_show_at_the_step_that_led_to_the_denied_cal
     assert len(places) == 1 + NUM_TASKS
     assert places[0] == conversation(first)
     assert [places[0], places[-1]] == [given for given in shown[-1] if given in (places[0], places[-1])]
+
+
+@pytest.mark.engine
+async def test_the_whole_of_a_lesson_looks_for_more_tasks_on_which_it_shows(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind those that the reading has found, each once; one that any words move as far is none."""
+    told(live, monkeypatch, reading(Meaning.REMARK, 0.1, is_sure=False))
+    tried: list[Sequence[Rollout]] = []
+
+    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
+        tried.append(others)
+        if len(tried) % 2:  # the words: the first, second and last of the tasks are moved
+            return [0.2, 0.9, 0.3, *[0.0] * (len(others) - 3), 0.1]
+        return [0.0, 0.8, *[0.0] * (len(others) - 1)]
+
+    intents = live.parts.learner._intents
+    monkeypatch.setattr(intents, "_moves", moves)
+    answer = await live.ask(await live.person(), "Change host from low to high.", tools=tuple(definitions()))
+    lesson = Lesson.of(await live.say(answer, "no blanks around the sign"), answer)
+    intent = await intents.read(lesson, ZERO_ADAPTER, [], [])
+    read = tried[0]
+    assert intent.shown == (read[1].messages, read[-1].messages)
+    wide = await intents.widened(intent, lesson, [], [])
+    assert len(tried[2]) == NUM_WIDE
+    found = [tried[2][n].messages for n in (1, -1)]
+    assert wide.shown == (*intent.shown, *(task for task in found if task not in intent.shown))
+    assert len(wide.shown) > len(intent.shown)
 
 
 async def test_the_steps_before_a_call_are_those_of_its_own_session() -> None:
