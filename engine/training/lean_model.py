@@ -111,8 +111,8 @@ class LeanModel(FusedModel[Adapted]):
         places = self._places(row.positions_P, row_pieces(row))
 
         def behind(i: int, x: Tensor) -> Tensor:
-            qkv = self._asked(i, x, products[i])
-            return self._behind(i, x, row_attention(qkv, self._heads, self._head_norms[i], places), products[i])
+            seen, _ = reading_attention(self._asked(i, x, products[i]), self._heads, self._head_norms[i], places)
+            return self._behind(i, x, seen, products[i])
 
         return self._states_behind(input_ids_BL, layers, behind)
 

@@ -24,7 +24,7 @@ from engine.training.llama_ops import (
     attention,
     gated,
     packed_rotary,
-    queries_and_sides,
+    reading_attention,
     stacked_linear,
 )
 from engine.training.lora_slot import LoraShape, LoraSlot
@@ -117,10 +117,12 @@ class LlamaModel(FusedModel[StackedSlot]):
         row = self._row(slot, tokens, row_pieces(tokens))
         x, found = self._embedding[tokens.ids_P], []
         for index in range(self.num_layers):
-            qkv = self._asked(index, x, row)
-            found.append(queries_and_sides(qkv, self._heads)[1])
-            if index < self.num_layers - 1:  # of the last nothing is looked at but keys and values
-                x = self._behind(index, x, attention(qkv, self._heads, row.pieces), row)
+            is_last = index == self.num_layers - 1  # of which nothing is looked at but keys and values
+            pieces = [] if is_last else row.pieces
+            seen, sides = reading_attention(self._asked(index, x, row), self._heads, pieces)
+            found.append(sides)
+            if not is_last:
+                x = self._behind(index, x, seen, row)
         return found
 
     def layer_states(self, input_ids_BL: Tensor, layers: Sequence[int]) -> list[Tensor]:
@@ -129,7 +131,8 @@ class LlamaModel(FusedModel[StackedSlot]):
         row = self._row(None, tokens, row_pieces(tokens))
 
         def behind(index: int, x: Tensor) -> Tensor:
-            return self._behind(index, x, attention(self._asked(index, x, row), self._heads, row.pieces), row)
+            seen, _ = reading_attention(self._asked(index, x, row), self._heads, row.pieces)
+            return self._behind(index, x, seen, row)
 
         return self._states_behind(input_ids_BL, layers, behind)
 

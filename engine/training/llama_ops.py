@@ -6,13 +6,14 @@ are added to the slot's own, in float32; sums over a row are taken in float32.
 """
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from engine.training.lean_ops import HeadLayout, once_differentiable
-from engine.training.row_pieces import RowPiece, attended, send_back
+from engine.training.row_pieces import RowPiece, attended, reading, send_back
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class _PieceAttention(torch.autograd.Function):
         heads: HeadLayout = ctx.heads
         grad = out.new_zeros(len(q), heads.num_normed + heads.num_kv, heads.size)
         grads = grad[:, : heads.num_heads], grad[:, heads.num_heads :].transpose(0, 1)
-        seen = zip(ctx.pieces, weights, strict=True)
+        seen = zip_longest(ctx.pieces, weights)
         send_back(grad_y.view(out.shape), out, (q, sides, read), grads, seen, heads)
         grads[0].mul_(heads.size**-0.5)
         return grad.flatten(1), None, None, None
@@ -166,6 +167,12 @@ def attention(qkv: Tensor, heads: HeadLayout, pieces: list[RowPiece], read_KPD: 
     read_KPD = qkv.new_zeros(2 * heads.num_kv, 0, heads.size) if read_KPD is None else read_KPD
     result: Tensor = _PieceAttention.apply(qkv, heads, pieces, read_KPD)
     return result
+
+
+def reading_attention(qkv: Tensor, heads: HeadLayout, pieces: list[RowPiece]) -> tuple[Tensor, Tensor]:
+    """Do the same where nothing is learned. Return the keys and values, too, axes [2 K, P, D]."""
+    q, sides = queries_and_sides(qkv, heads)
+    return reading(q, sides, pieces, heads).flatten(1), sides
 
 
 def _rotated(qkv: Tensor, cos: Tensor, sin: Tensor, heads: HeadLayout) -> Tensor:

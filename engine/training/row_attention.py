@@ -4,13 +4,14 @@ Invariants: float32; one operation with a backward pass of its own.
 """
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from engine.training.lean_ops import HeadLayout, once_differentiable
-from engine.training.row_pieces import RowPiece, attended, send_back
+from engine.training.row_pieces import RowPiece, attended, reading, send_back
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class _RowAttention(torch.autograd.Function):
         heads, places = ctx.heads, ctx.places
         grad_qkv = torch.zeros(len(q), heads.num_normed + heads.num_kv, heads.size)
         grad_q, grad_sides = grad_qkv[:, : heads.num_heads], grad_qkv[:, heads.num_heads :].transpose(0, 1)
-        seen = zip(places.pieces, weights, strict=True)
+        seen = zip_longest(places.pieces, weights)
         send_back(grad_y.view(out.shape), out, (q, sides, read), (grad_q, grad_sides), seen, heads)
         grad_q.mul_(heads.size**-0.5)
         grad_qk = grad_qkv[:, : heads.num_normed]
@@ -102,8 +103,7 @@ def row_attention(
 def reading_attention(qkv: Tensor, heads: HeadLayout, norm: HeadNorm, places: RowPlaces) -> tuple[Tensor, Tensor]:
     """Apply the same where nothing is learned. Return the keys and values, too, axes [2 K, P, D]."""
     row = _Turned.of(qkv, heads, norm, places)
-    out, _ = attended(row.q_PHD, row.sides_KPD, row.sides_KPD[:, :0], places.pieces, heads)
-    return out.flatten(1), row.sides_KPD
+    return reading(row.q_PHD, row.sides_KPD, places.pieces, heads).flatten(1), row.sides_KPD
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

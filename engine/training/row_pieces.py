@@ -19,6 +19,7 @@ from engine.training.lean_ops import HeadLayout
 from engine.training.packing import Packed, TokenRow
 
 _LONGEST_PIECE = 128  # queries, of one sequence or of several
+_KEPT_WEIGHTS = 1 << 22  # of a layer, for the backward pass; more are computed again there, as memory would be short
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,12 @@ class RowPiece:
     @property
     def num_read(self) -> int:
         """The number of keys in the row of the prompts."""
-        return sum(span.stop - span.start for span in self.read)
+        return sum(map(_length, self.read))
+
+    @property
+    def num_weights(self) -> int:
+        """The number of weights for one head."""
+        return _length(self.queries) * (self.num_read + sum(map(_length, self.keys)))
 
     def seen(self, sides_KPD: Tensor, read_KPD: Tensor) -> Tensor:
         """Return the keys and values that are seen, of those of both rows: axes [2 K, M, D]."""
@@ -124,14 +130,27 @@ def _cut(span: slice) -> Iterator[slice]:
 def attended(
     q_PHD: Tensor, sides_KPD: Tensor, read_KPD: Tensor, pieces: Sequence[RowPiece], heads: HeadLayout
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return what each query sees, axes [P, H, D], and the weights of each piece; queries come scaled."""
+    """Return what each query sees, axes [P, H, D], and the weights of each piece, of none if they are many.
+
+    Queries come scaled.
+    """
     out, weights = q_PHD.new_zeros(q_PHD.shape), []
+    is_kept = heads.num_heads * sum(piece.num_weights for piece in pieces) <= _KEPT_WEIGHTS
     for piece in pieces:
         keys, values = piece.seen(sides_KPD, read_KPD).chunk(2)
-        scores = torch.bmm(_grouped(q_PHD, piece, heads), keys.transpose(1, 2))
-        weights.append(_masked(scores, piece.bias_NM, heads).softmax(-1))
-        _write(out, piece, torch.bmm(weights[-1], values), heads)
+        found = _weights(q_PHD, keys, piece, heads)
+        _write(out, piece, torch.bmm(found, values), heads)
+        weights += [found] if is_kept else []
     return out, weights
+
+
+def reading(q_PHD: Tensor, sides_KPD: Tensor, pieces: Sequence[RowPiece], heads: HeadLayout) -> Tensor:
+    """Return what each query of a row by itself sees, axes [P, H, D]. Nothing is kept."""
+    out = q_PHD.new_zeros(q_PHD.shape)
+    for piece in pieces:
+        keys, values = piece.seen(sides_KPD, sides_KPD[:, :0]).chunk(2)
+        _write(out, piece, torch.bmm(_weights(q_PHD, keys, piece, heads), values), heads)
+    return out
 
 
 def send_back(
@@ -139,24 +158,31 @@ def send_back(
     out_PHD: Tensor,
     sides: tuple[Tensor, Tensor, Tensor],
     grads: tuple[Tensor, Tensor],
-    seen: Iterable[tuple[RowPiece, Tensor]],
+    seen: Iterable[tuple[RowPiece, Tensor | None]],
     heads: HeadLayout,
 ) -> None:
     """Add the gradients of queries and of the row's own keys and values. In place: `grads`, which begin as zero.
 
-    `sides`: queries, keys with values, and those that are constants; `seen`: pieces with the weights of `attended`.
+    `sides`: queries, keys with values, and those that are constants; `seen`: pieces with the weights that were kept.
     """
     (q, own, read), (grad_q, grad_own) = sides, grads
     dots = (grad_PHD * out_PHD).sum(-1, keepdim=True)
-    for piece, weights in seen:
+    for piece, kept in seen:
         keys, values = piece.seen(own, read).chunk(2)
+        found = _weights(q, keys, piece, heads) if kept is None else kept
         grad = _grouped(grad_PHD, piece, heads)
         grad_scores = torch.bmm(grad, values.transpose(1, 2))
-        grad_scores.sub_(_grouped(dots, piece, heads)).mul_(weights)
+        grad_scores.sub_(_grouped(dots, piece, heads)).mul_(found)
         _write(grad_q, piece, torch.bmm(grad_scores, keys), heads)
-        own_scores, own_weights = (side[..., piece.num_read :].transpose(1, 2) for side in (grad_scores, weights))
+        own_scores, own_weights = (side[..., piece.num_read :].transpose(1, 2) for side in (grad_scores, found))
         grad_keys = torch.bmm(own_scores, _grouped(q, piece, heads))
         piece.send_back(grad_own, torch.cat([grad_keys, torch.bmm(own_weights, grad)]))
+
+
+def _weights(q_PHD: Tensor, keys_KMD: Tensor, piece: RowPiece, heads: HeadLayout) -> Tensor:
+    """Return the weights of a piece's queries, axes [K, H / K N, M]."""
+    scores = torch.bmm(_grouped(q_PHD, piece, heads), keys_KMD.transpose(1, 2))
+    return _masked(scores, piece.bias_NM, heads).softmax(-1)
 
 
 def _grouped(side_PHD: Tensor, piece: RowPiece, heads: HeadLayout) -> Tensor:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.sample import Sample
+from engine.training import row_pieces as row_pieces_module
 from engine.training.batching import plan_batches
 from engine.training.lean_ops import HeadLayout
 from engine.training.llama_ops import (
@@ -18,6 +19,7 @@ from engine.training.llama_ops import (
     gated,
     packed_rotary,
     queries_and_sides,
+    reading_attention,
     stacked_linear,
 )
 from engine.training.packing import Packed, pack
@@ -75,8 +77,22 @@ def test_each_sequence_of_a_row_attends_to_itself(shared: int) -> None:
 
 
 @pytest.mark.parametrize("shared", [0, 3])
-def test_each_answer_attends_to_its_prompt_as_to_a_constant(shared: int) -> None:
-    """Values, and the gradients of what is asked alone."""
+def test_what_is_read_is_seen_alike(shared: int) -> None:
+    """Without anything kept for a backward pass; keys and values are the row's own."""
+    row = packed_prompts(shared).read
+    qkv = seeded(len(row.ids_P), 64)
+    seen, sides = reading_attention(qkv, HEADS, row_pieces(row))
+    assert torch.allclose(seen, attention(qkv, HEADS, row_pieces(row)), atol=1e-6)
+    assert torch.equal(sides, qkv.view(-1, 8, 8)[:, 4:].transpose(0, 1))
+
+
+@pytest.mark.parametrize("kept", [1 << 22, 0], ids=["kept", "again"])
+@pytest.mark.parametrize("shared", [0, 3])
+def test_each_answer_attends_to_its_prompt_as_to_a_constant(
+    shared: int, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Values, and the gradients of what is asked alone, also where the weights are computed again for these."""
+    monkeypatch.setattr(row_pieces_module, "_KEPT_WEIGHTS", kept)
     packed = packed_prompts(shared)
     before = seeded(len(packed.read.ids_P), 64, seed=3)
     _, sides = queries_and_sides(before, HEADS)
