@@ -1,10 +1,10 @@
 """A lesson's steps, heed's beside plain ones by transformers and PEFT, on the same rows, in turns.
 
-Both go forward and backward through the model in the type that it is trained in here, over rows as a step of a real
-model's lesson has them: beginnings of answers, whole answers, neutral ones. The plain step is that of a training
-script: padded micro-batches of as many tokens, PEFT's adapter, cross-entropy of the answers. heed's also has the
-divergence to the teacher over the whole vocabulary and the optimizer in it; what the teacher is asked before the first
-step is left out of both.
+Both compute with the model in the type that it is trained in here, over rows as a step of a real model's lesson has
+them: beginnings of answers, whole answers, neutral ones. The plain step is that of a training script: padded
+micro-batches of as many tokens, forward and backward through all of them, PEFT's adapter, cross-entropy of the answers.
+heed's goes backward through the answers alone (ADR 46), and has the divergence to the teacher over the whole vocabulary
+and the optimizer in it; what the teacher is asked before the first step is left out of both.
 """
 
 import asyncio

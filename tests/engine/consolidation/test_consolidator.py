@@ -81,7 +81,8 @@ async def original(live: Live) -> str:
     """Return a person with two lessons, the second one half learned, one liked answer and one disliked."""
     user_id = await live.person()
     for (question, wish), training in zip(LESSONS, (None, HALF), strict=True):
-        outcome = await live.teach(await live.ask(user_id, question), wish, training=training)
+        with live.open_gates():  # half a lesson is at their edge
+            outcome = await live.teach(await live.ask(user_id, question), wish, training=training)
         assert outcome.status == "learned", outcome
     await react(live, user_id, "Tell me about the owl", "approval", "+1")
     await react(live, user_id, "What is sushi?", "reaction", "-1")
