@@ -59,6 +59,11 @@ class TokenRow:
         return Unpacked(rows_BW, places_P, self.num_shared)
 
     @property
+    def is_alone(self) -> bool:
+        """True for one sequence, which needs no mask but the causal one."""
+        return len(self.own_B) == 1
+
+    @property
     def owners_P(self) -> Tensor:
         """The number of the sequence that each token belongs to; negative in the common beginning."""
         owners_P = torch.full_like(self.positions_P, _SHARED)

@@ -117,25 +117,25 @@ class PeftTrainingModel:
         """Return the last hidden states at the response positions, axes [N, H]; gradients go through these alone."""
         parts = [batch] if self._can_pack(batch) else batch.alone
         with self._using(slot):
-            return torch.cat([self._answered(pack(part), is_alone=len(part.samples) == 1) for part in parts])
+            return torch.cat([self._answered(pack(part)) for part in parts])
 
     def _can_pack(self, batch: Batch) -> bool:
         """Return True if the model takes a mask of our own and no window of its own would cut it."""
         return self._takes_masks and batch.input_ids_BL.shape[1] <= self._window
 
-    def _answered(self, packed: Packed, *, is_alone: bool) -> Tensor:
+    def _answered(self, packed: Packed) -> Tensor:
         """Return the states of the asked row behind the prompts, which are read without a gradient, axes [N, H]."""
         with torch.no_grad():
-            prompts = self._read(packed.read, is_alone=is_alone)
+            prompts = self._read(packed.read)
         with self._recomputing.step_of(len(packed.asked.ids_P)):
-            return self._states(packed.asked, prompts, None if is_alone else packed.may_see_11NM)
+            return self._states(packed.asked, prompts, None if packed.asked.is_alone else packed.may_see_11NM)
 
-    def _read(self, row: TokenRow, *, is_alone: bool) -> Any:
+    def _read(self, row: TokenRow) -> Any:
         """Return a row's keys and values in a cache that no layer changes afterwards."""
         prompts = PromptCache(self.base.config)
         if len(row.ids_P):
-            packed = {} if is_alone else {"unpacked": row.unpacked}
-            self._states(row, prompts, None if is_alone else row.may_see_11PP, **packed)
+            packed = {} if row.is_alone else {"unpacked": row.unpacked}
+            self._states(row, prompts, None if row.is_alone else row.may_see_11PP, **packed)
         return prompts.fixed()
 
     def _states(self, row: TokenRow, prompts: Any, mask: Tensor | None, **packed: Any) -> Tensor:

@@ -50,7 +50,7 @@ class RowPiece:
         """Add the gradient of the row's own keys and values that were seen. In place: `grad_KPD`."""
         start = 0
         for part in self.keys:
-            stop = start + part.stop - part.start
+            stop = start + _length(part)
             grad_KPD[:, part].add_(part_KMD[:, start:stop])
             start = stop
 
