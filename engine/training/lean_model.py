@@ -2,9 +2,10 @@
 
 On a model of one or two million parameters a module tree spends as long between the matrix products as in them, and
 a correction is learned while a person waits. So base weight and LoRA product are added up once per step, and every
-linear layer is then one product; query, key and value are one, gate and up are one. Prompts are read without a
-gradient, in a row of their own (`engine.training.packing`). Invariants: float32 throughout; base weights are never
-changed; equal to Hugging Face with PEFT to rounding (a test compares values and gradients).
+linear layer is then one product; query, key and value are one, gate and up are one. In a step prompts are read
+without a gradient, in a row of their own; where nothing is learned there is one row (`engine.training.packing`).
+Invariants: float32 throughout; base weights are never changed; equal to Hugging Face with PEFT to rounding (a test
+compares values and gradients).
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from engine.training.fused_layers import ATTENTION, FusedLayer, tensor_name
 from engine.training.fused_model import FusedModel
 from engine.training.lean_ops import FusedLoRA, LoRAPart, lora_linear, rms_norm, swiglu
 from engine.training.lora_slot import LoraSlot
-from engine.training.packing import TokenRow, pack, unpadded
+from engine.training.packing import TokenRow, pack, unpadded, whole
 from engine.training.row_attention import HeadNorm, RowPlaces, reading_attention, row_attention
 from engine.training.row_pieces import RowPiece, answer_pieces, row_pieces
 
@@ -79,7 +80,13 @@ class LeanModel(FusedModel[Adapted]):
 
     def hidden(self, slot: LoraSlot | None, batch: Batch) -> Tensor:
         """Return the last hidden states at the response positions, axes [N, H]; gradients go through these alone."""
-        products, packed = self._products(slot), pack(batch)
+        products = self._products(slot)
+        x = self._taught(batch, products) if torch.is_grad_enabled() else self._measured(batch, products)
+        return rms_norm(x[: len(batch.rows_N)], self._final_norm, self._eps)
+
+    def _taught(self, batch: Batch, products: list[LayerProducts]) -> Tensor:
+        """Return the states behind the last layer, axes [P, H], the N asked for first. Prompts are only read."""
+        packed = pack(batch)
         with torch.no_grad():
             read = self._read(packed.read, products)
         places = self._places(_filled(packed.asked.positions_P), answer_pieces(packed))
@@ -87,7 +94,19 @@ class LeanModel(FusedModel[Adapted]):
         for i in range(self.num_layers):
             qkv = self._asked(i, x, products[i])
             x = self._behind(i, x, row_attention(qkv, self._heads, self._head_norms[i], places, read[i]), products[i])
-        return rms_norm(x[: len(batch.rows_N)], self._final_norm, self._eps)
+        return x
+
+    def _measured(self, batch: Batch, products: list[LayerProducts]) -> Tensor:
+        """Return the same without a gradient: one row, for in so small a model two of them take longer."""
+        row, places_N = whole(batch)
+        places, asked_N = self._places(_filled(row.positions_P), row_pieces(row)), _filled(places_N)
+        x = self._embedding[_filled(row.ids_P)]
+        for i in range(self.num_layers):
+            seen, _ = reading_attention(self._asked(i, x, products[i]), self._heads, self._head_norms[i], places)
+            if i == self.num_layers - 1:
+                x, seen = x[asked_N], seen[asked_N]
+            x = self._behind(i, x, seen, products[i])
+        return x
 
     def _read(self, row: TokenRow, products: list[LayerProducts]) -> list[Tensor | None]:
         """Return the keys and values of the prompts in each layer, axes [2 K, P, D]."""

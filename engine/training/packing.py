@@ -92,16 +92,19 @@ class Packed:
 
 def pack(batch: Batch) -> Packed:
     """Return the rows of a micro-batch, whose response positions stand one behind the other in each sequence."""
-    ids_BL, lengths = batch.input_ids_BL, batch.lengths
-    device, width = ids_BL.device, ids_BL.shape[1]
-    asked_B = _spans(0, lengths)
-    firsts = [int(batch.rows_N[span.start]) % width for span in asked_B]
-    shared = min(*firsts, _num_common(ids_BL))
-    spans = [(0, 0, shared), *((b, shared, first) for b, first in enumerate(firsts))]
-    read_ids_P = torch.cat([ids_BL[b, start:stop] for b, start, stop in spans])
-    read_positions_P = torch.cat([torch.arange(start, stop, device=device) for _, start, stop in spans])
-    read = TokenRow(read_ids_P, read_positions_P, shared, _spans(shared, [first - shared for first in firsts]))
-    return Packed(read, TokenRow(ids_BL.flatten()[batch.rows_N], batch.rows_N % width, 0, asked_B))
+    ids_BL, width = batch.input_ids_BL, batch.input_ids_BL.shape[1]
+    asked = TokenRow(ids_BL.flatten()[batch.rows_N], batch.rows_N % width, 0, _spans(0, batch.lengths))
+    firsts = _firsts(batch)
+    return Packed(_row(ids_BL, firsts, firsts), asked)
+
+
+def whole(batch: Batch) -> tuple[TokenRow, Tensor]:
+    """Return a micro-batch as one row, which costs less where there is no gradient, and its response positions, [N]."""
+    firsts, lengths = _firsts(batch), batch.lengths
+    row = _row(batch.input_ids_BL, firsts, [first + n for first, n in zip(firsts, lengths, strict=True)])
+    device = row.ids_P.device
+    places = [torch.arange(own.stop - n, own.stop, device=device) for own, n in zip(row.own_B, lengths, strict=True)]
+    return row, torch.cat(places)
 
 
 def unpadded(input_ids_BL: Tensor) -> TokenRow:
@@ -109,6 +112,21 @@ def unpadded(input_ids_BL: Tensor) -> TokenRow:
     ids_P, (size, length) = input_ids_BL.flatten(), input_ids_BL.shape
     positions_P = torch.arange(len(ids_P), device=ids_P.device) % length
     return TokenRow(ids_P, positions_P, 0, _spans(0, [length] * size))
+
+
+def _firsts(batch: Batch) -> list[int]:
+    """Return the column of each sequence's first response position."""
+    width = batch.input_ids_BL.shape[1]
+    return [int(batch.rows_N[span.start]) % width for span in _spans(0, batch.lengths)]
+
+
+def _row(ids_BL: Tensor, firsts: Sequence[int], ends: Sequence[int]) -> TokenRow:
+    """Return each sequence up to its end. What all begin with in common before a response stands there once."""
+    shared = min(*firsts, _num_common(ids_BL))
+    spans = [(0, 0, shared), *((b, shared, end) for b, end in enumerate(ends))]
+    ids_P = torch.cat([ids_BL[b, start:stop] for b, start, stop in spans])
+    positions_P = torch.cat([torch.arange(start, stop, device=ids_BL.device) for _, start, stop in spans])
+    return TokenRow(ids_P, positions_P, shared, _spans(shared, [end - shared for end in ends]))
 
 
 def _may_see(asking: TokenRow, seen: Sequence[TokenRow]) -> Tensor:

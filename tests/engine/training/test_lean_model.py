@@ -106,6 +106,22 @@ def test_a_common_beginning_is_computed_once_and_gives_the_values_and_gradients_
     assert torch.allclose(gradient, slot.grad, atol=1e-3, rtol=1e-3)
 
 
+def test_states_without_a_gradient_are_those_of_a_step(lean: LeanModel) -> None:
+    """One row or two, with a common beginning and without, with a prompt of one token, too."""
+    start = token_ids(WORTH_SHARING, seed=3)
+    rows = [sample(seed=i, length=6 + 5 * i) for i in range(3)]
+    alike = [replace(row, student_ids=start + row.student_ids) for row in rows]
+    alone = [Sample("correction", token_ids(1, 1), [1], token_ids(5, 2))]
+    (slot,) = randomise(lean)
+    for samples in (rows, alike, alone):
+        batch = batch_of(samples)
+        taught = lean.hidden(slot, batch)
+        with torch.no_grad():
+            measured = lean.hidden(slot, batch)
+        assert taught.requires_grad
+        assert torch.allclose(taught, measured, atol=1e-4, rtol=1e-4)
+
+
 def test_a_prompt_of_one_token_leaves_nothing_to_read(lean: LeanModel, reference: PeftTrainingModel) -> None:
     """Its only token predicts the first of the response, so that the row of prompts is empty."""
     batch = batch_of([Sample("correction", token_ids(1, 1), [1], token_ids(5, 2))])

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.sample import Sample
-from engine.training.batching import plan_batches
-from engine.training.packing import Packed, pack, unpadded
+from engine.training.batching import Batch, plan_batches
+from engine.training.packing import Packed, pack, unpadded, whole
 
 CPU = torch.device("cpu")
 IDS = st.lists(st.integers(1, 3), min_size=1, max_size=6)
@@ -14,11 +14,17 @@ TEXTS = st.lists(st.tuples(IDS, IDS), min_size=1, max_size=5)
 Texts = list[tuple[list[int], list[int]]]
 
 
-def packed_of(texts: Texts) -> tuple[Texts, Packed]:
-    """Return the texts in the order of the batch, and their rows."""
+def batch_of(texts: Texts) -> tuple[Texts, Batch]:
+    """Return the texts in the order of their batch, and that."""
     samples = [Sample("correction", prompt, prompt, answer) for prompt, answer in texts]
     (batch,) = plan_batches(samples, range(len(samples)), "student", 1000, CPU)
-    return [texts[i] for i in batch.samples], pack(batch)
+    return [texts[i] for i in batch.samples], batch
+
+
+def packed_of(texts: Texts) -> tuple[Texts, Packed]:
+    """Return the texts in the order of the batch, and their rows."""
+    order, batch = batch_of(texts)
+    return order, pack(batch)
 
 
 def test_a_common_beginning_is_read_once() -> None:
@@ -74,6 +80,18 @@ def test_prompts_are_found_again_in_the_row(texts: Texts) -> None:
         assert row.ids_P[places[: len(read)]].tolist() == read
         assert row.positions_P[places[: len(read)]].tolist() == list(range(len(read)))
     assert rows.flatten()[row.unpacked.places_P].tolist() == list(range(len(row.ids_P)))
+
+
+@given(TEXTS)
+def test_in_one_row_each_response_position_sees_its_own_sequence(texts: Texts) -> None:
+    """Where nothing is learned prompts and responses stand in one row, the common beginning once."""
+    order, batch = batch_of(texts)
+    row, places = whole(batch)
+    asked = [(prompt, answer[:t]) for prompt, answer in order for t in range(len(answer))]
+    may_see = row.may_see_11PP[0, 0][places]
+    for seen, (prompt, before) in zip(may_see, asked, strict=True):
+        assert row.ids_P[seen].tolist() == [*prompt, *before]
+    assert row.positions_P[places].tolist() == [len(prompt) + len(before) - 1 for prompt, before in asked]
 
 
 def test_sequences_of_one_length_stand_one_behind_the_other() -> None:
