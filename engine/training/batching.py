@@ -7,6 +7,7 @@ padding is on the right, where a causal model cannot see it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -51,6 +52,20 @@ class Batch:
         return [Batch([sample], *tensors) for sample, *tensors in parts]
 
 
+class _Part(NamedTuple):
+    """Samples of a micro-batch that begin alike: the padded length of the longest, and how much they share."""
+
+    indices: list[int]
+    length: int
+    shared: int
+
+    @property
+    def own(self) -> int:
+        """Padded tokens that are computed, but for a beginning that several have."""
+        count = len(self.indices)
+        return count * (self.length - self.shared) if count > 1 else self.length
+
+
 def check_samples(samples: Sequence[Sample], learn: LearnConfig) -> None:
     """Raise ValueError if nothing would be trained or a sample is longer than `learn.max_sequence_tokens`."""
     if not any(s.weight > 0 and s.is_taught for s in samples):
@@ -67,14 +82,20 @@ def plan_batches(
 ) -> list[Batch]:
     """Group samples of similar length; the padded size stays within `budget_tokens`, but one sample always fits.
 
-    Samples that begin with WORTH_SHARING tokens in common or more are grouped by themselves, for these may be computed
-    once (`engine.training.packing`): that beginning does not count, within `_MOST_PADDED` budgets of padded tokens.
+    Samples that begin with WORTH_SHARING tokens in common or more stand together, for these may be computed once
+    (`engine.training.packing`): that beginning does not count, within `_MOST_PADDED` budgets of padded tokens. Where
+    there is room, others stand before them in the same micro-batch.
     Raises ValueError on an empty prompt.
     """
-    groups = []
+    groups: list[list[_Part]] = []
     for family in _families(samples, indices, context):
-        groups += _grouped(samples, family, context, budget_tokens)
-    return [_make_batch(samples, group, context, device) for group in groups]
+        first, *others = _parts(samples, family, context, budget_tokens)
+        if groups and _is_within(budget_tokens, [*groups[-1], first]):
+            groups[-1].append(first)
+        else:
+            groups.append([first])
+        groups += [[part] for part in others]
+    return [_make_batch(samples, [i for part in parts for i in part.indices], context, device) for parts in groups]
 
 
 def _families(samples: Samples, indices: Iterable[int], context: Context) -> list[list[int]]:
@@ -84,22 +105,27 @@ def _families(samples: Samples, indices: Iterable[int], context: Context) -> lis
         beginnings.setdefault(tuple(samples[i].prompt(context)[:WORTH_SHARING]), []).append(i)
     shared = [found for start, found in beginnings.items() if len(found) > 1 and len(start) == WORTH_SHARING]
     alone = [i for found in beginnings.values() if found not in shared for i in found]
-    return [alone, *shared]
+    return [family for family in (alone, *shared) if family]
 
 
-def _grouped(samples: Samples, family: list[int], context: Context, budget_tokens: int) -> list[list[int]]:
-    lengths = {i: _padded(samples[i].length(context)) for i in family}
+def _parts(samples: Samples, family: list[int], context: Context, budget_tokens: int) -> list[_Part]:
+    """Cut a family into parts of similar length that fit."""
     shared = _num_common([samples[i].prompt(context) for i in family])
     shared = shared if shared >= WORTH_SHARING else 0
-    groups: list[list[int]] = []
-    for i in sorted(lengths, key=lengths.__getitem__):
-        size = len(groups[-1]) + 1 if groups else 1
-        own, padded = size * (lengths[i] - shared), size * lengths[i]
-        if groups and own <= budget_tokens and padded <= _MOST_PADDED * budget_tokens:
-            groups[-1].append(i)
+    parts: list[_Part] = []
+    for length, i in sorted((_padded(samples[i].length(context)), i) for i in family):
+        grown = _Part([*parts[-1].indices, i], length, shared) if parts else None
+        if grown and _is_within(budget_tokens, [grown]):
+            parts[-1] = grown
         else:
-            groups.append([i])
-    return groups
+            parts.append(_Part([i], length, shared))
+    return parts
+
+
+def _is_within(budget_tokens: int, parts: Sequence[_Part]) -> bool:
+    """Return True if these may be one micro-batch."""
+    padded = max(part.length for part in parts) * sum(len(part.indices) for part in parts)
+    return sum(part.own for part in parts) <= budget_tokens and padded <= _MOST_PADDED * budget_tokens
 
 
 def _num_common(prompts: Sequence[list[int]]) -> int:

@@ -14,15 +14,14 @@ stands in the row, for attention, which costs less sequence by sequence: of the 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from engine.training.batching import Batch
+from engine.training.batching import WORTH_SHARING, Batch
 
 _WIDTH_MULTIPLE = 32  # of an unpacked row: a softmax over other widths takes twice as long on a CPU
-_SHARED = -1
 
 
 @dataclass(frozen=True)
@@ -31,32 +30,47 @@ class Unpacked:
 
     rows_BW: Tensor  # the place in the row of each token; behind its last one a sequence goes on with that
     places_P: Tensor  # of B * W, flat, that each token of the row stands at
-    num_shared: int  # tokens that all sequences begin with in common, which stand in the row once
+
+
+@dataclass(frozen=True)
+class Family:
+    """Sequences that stand one behind the other in a row, behind what all of them begin with."""
+
+    shared: slice  # the places of the common beginning
+    own_B: list[slice]  # the places of each sequence's tokens behind it
+
+    def places(self, own: slice) -> Tensor:
+        """Return the places of one of its sequences, axis [L]."""
+        return torch.cat([torch.arange(part.start, part.stop) for part in (self.shared, own)])
 
 
 @dataclass(frozen=True)
 class TokenRow:
-    """P tokens: what all sequences begin with in common, then each one's own."""
+    """P tokens: family by family what its sequences begin with in common, then each one's own."""
 
     ids_P: Tensor
     positions_P: Tensor
-    num_shared: int  # tokens of the common beginning
-    own_B: list[slice]  # the places of each sequence's tokens behind it
+    families: list[Family]
 
     @cached_property
     def unpacked(self) -> Unpacked:
         """The places of the sequences."""
-        device = self.ids_P.device
-        firsts = [own.start - self.num_shared if own.stop > own.start else 0 for own in self.own_B]
-        firsts_B = torch.tensor(firsts, device=device)
-        lengths_B = torch.tensor([self.num_shared + own.stop - own.start for own in self.own_B], device=device)
-        width = -(-int(lengths_B.max()) // _WIDTH_MULTIPLE) * _WIDTH_MULTIPLE
-        column_BW = torch.arange(width, device=device).minimum((lengths_B[:, None] - 1).clamp(min=0))
-        rows_BW = column_BW + torch.where(column_BW < self.num_shared, 0, firsts_B[:, None])
-        places_P = self.positions_P.clone()  # of the first sequence, of which the beginning is taken
-        for number, own in enumerate(self.own_B):
-            places_P[own] += number * width
-        return Unpacked(rows_BW, places_P, self.num_shared)
+        places_B = [family.places(own) for family in self.families for own in family.own_B]
+        width = -(-max(map(len, places_B)) // _WIDTH_MULTIPLE) * _WIDTH_MULTIPLE
+        last_B = [int(places[-1]) if len(places) else 0 for places in places_B]
+        filled = [
+            nn.functional.pad(places, (0, width - len(places)), value=last)
+            for places, last in zip(places_B, last_B, strict=True)
+        ]
+        places_P = torch.zeros_like(self.positions_P)
+        for number, places in reversed(list(enumerate(places_B))):  # a beginning is taken of the first that has it
+            places_P[places] = torch.arange(len(places), device=places_P.device) + number * width
+        return Unpacked(torch.stack(filled).to(places_P.device), places_P)
+
+    @property
+    def own_B(self) -> list[slice]:
+        """The places of each sequence's own tokens."""
+        return [own for family in self.families for own in family.own_B]
 
     @property
     def is_alone(self) -> bool:
@@ -65,10 +79,12 @@ class TokenRow:
 
     @property
     def owners_P(self) -> Tensor:
-        """The number of the sequence that each token belongs to; negative in the common beginning."""
-        owners_P = torch.full_like(self.positions_P, _SHARED)
+        """The number of the sequence that each token belongs to; in a beginning the family's, counted down from -1."""
+        owners_P = torch.empty_like(self.positions_P)
         for number, own in enumerate(self.own_B):
             owners_P[own] = number
+        for number, family in enumerate(self.families):
+            owners_P[family.shared] = -1 - number
         return owners_P
 
     @property
@@ -93,7 +109,7 @@ class Packed:
 def pack(batch: Batch) -> Packed:
     """Return the rows of a micro-batch, whose response positions stand one behind the other in each sequence."""
     ids_BL, width = batch.input_ids_BL, batch.input_ids_BL.shape[1]
-    asked = TokenRow(ids_BL.flatten()[batch.rows_N], batch.rows_N % width, 0, _spans(0, batch.lengths))
+    asked = TokenRow(ids_BL.flatten()[batch.rows_N], batch.rows_N % width, [_apart(batch.lengths)])
     firsts = _firsts(batch)
     return Packed(_row(ids_BL, firsts, firsts), asked)
 
@@ -111,7 +127,12 @@ def unpadded(input_ids_BL: Tensor) -> TokenRow:
     """Return sequences of one length that stand one behind the other."""
     ids_P, (size, length) = input_ids_BL.flatten(), input_ids_BL.shape
     positions_P = torch.arange(len(ids_P), device=ids_P.device) % length
-    return TokenRow(ids_P, positions_P, 0, _spans(0, [length] * size))
+    return TokenRow(ids_P, positions_P, [_apart([length] * size)])
+
+
+def _apart(lengths: Sequence[int]) -> Family:
+    """Return sequences that have no beginning in common."""
+    return Family(slice(0, 0), _spans(0, lengths))
 
 
 def _firsts(batch: Batch) -> list[int]:
@@ -121,18 +142,40 @@ def _firsts(batch: Batch) -> list[int]:
 
 
 def _row(ids_BL: Tensor, firsts: Sequence[int], ends: Sequence[int]) -> TokenRow:
-    """Return each sequence up to its end. What all begin with in common before a response stands there once."""
-    shared = min(*firsts, _num_common(ids_BL))
-    spans = [(0, 0, shared), *((b, shared, end) for b, end in enumerate(ends))]
+    """Return each sequence up to its end. What all of a family begin with before a response stands there once."""
+    spans, families, place = [], [], 0
+    for members in _alike(ids_BL):
+        shared = min(*firsts[members], _num_common(ids_BL[members]))
+        lengths = [end - shared for end in ends[members]]
+        families.append(Family(slice(place, place + shared), _spans(place + shared, lengths)))
+        spans += [(members.start, 0, shared)]
+        spans += [(b, shared, ends[b]) for b in range(members.start, members.stop)]
+        place += shared + sum(lengths)
     ids_P = torch.cat([ids_BL[b, start:stop] for b, start, stop in spans])
     positions_P = torch.cat([torch.arange(start, stop, device=ids_BL.device) for _, start, stop in spans])
-    return TokenRow(ids_P, positions_P, shared, _spans(shared, [end - shared for end in ends]))
+    return TokenRow(ids_P, positions_P, families)
+
+
+def _alike(ids_BL: Tensor) -> list[slice]:
+    """Cut sequences into those that follow one another and begin alike, and those between them."""
+    starts = ids_BL[:, :WORTH_SHARING]
+    is_long = starts.shape[1] == WORTH_SHARING
+    alike = [is_long and torch.equal(a, b) for a, b in pairwise(starts)]
+    in_one = [before or behind for before, behind in pairwise([False, *alike, False])]
+    cuts = [b for b, is_like in enumerate(alike, start=1) if not is_like and (in_one[b - 1] or in_one[b])]
+    return [slice(start, stop) for start, stop in pairwise([0, *cuts, len(ids_BL)])]
 
 
 def _may_see(asking: TokenRow, seen: Sequence[TokenRow]) -> Tensor:
-    """Return True where a token of a row may look, axes [1, 1, P, M] for the M tokens of other rows."""
+    """Return True where a token of a row may look, axes [1, 1, P, M] for the M tokens of other rows.
+
+    The first of those has the families.
+    """
     owners_M, positions_M = torch.cat([row.owners_P for row in seen]), torch.cat([row.positions_P for row in seen])
-    is_own_PM = (owners_M == _SHARED) | (owners_M == asking.owners_P[:, None])
+    of_sequence = [-1 - number for number, family in enumerate(seen[0].families) for _ in family.own_B]
+    asking_P = asking.owners_P
+    family_P = torch.where(asking_P < 0, asking_P, asking_P.new_tensor(of_sequence)[asking_P.clamp(min=0)])
+    is_own_PM = (owners_M == asking_P[:, None]) | (owners_M == family_P[:, None])
     return (is_own_PM & (positions_M <= asking.positions_P[:, None]))[None, None]
 
 

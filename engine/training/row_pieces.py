@@ -11,12 +11,13 @@ sequences to rounding.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from torch import Tensor
 
 from engine.training.lean_ops import HeadLayout
-from engine.training.packing import Packed, TokenRow
+from engine.training.packing import Family, Packed, TokenRow
 
 _LONGEST_PIECE = 128  # queries, of one sequence or of several
 _KEPT_WEIGHTS = 1 << 22  # of a layer, for the backward pass; more are computed again there, as memory would be short
@@ -56,11 +57,14 @@ class RowPiece:
 
 
 def row_pieces(row: TokenRow) -> list[RowPiece]:
-    """Return the pieces of a row: the common beginning, then the tokens of each sequence behind it."""
-    shared = slice(0, row.num_shared)
-    beginning = (shared,) if row.num_shared else ()
-    found = [RowPiece(cut, (slice(0, cut.stop),), _bias([cut])) for cut in _cut(shared)]
-    for joint in _joined(row.own_B, row.own_B):
+    """Return the pieces of a row: of each family the common beginning, then the tokens of each sequence behind it."""
+    return [piece for family in row.families for piece in _family_pieces(family)]
+
+
+def _family_pieces(family: Family) -> list[RowPiece]:
+    shared, beginning = family.shared, _beginning(family)
+    found = [RowPiece(cut, (slice(shared.start, cut.stop),), _bias([cut])) for cut in _cut(shared)]
+    for joint in _joined(family.own_B, family.own_B):
         for cuts in [joint] if len(joint) > 1 else ([cut] for cut in _cut(joint[0])):
             queries = slice(cuts[0].start, cuts[-1].stop)
             found.append(RowPiece(queries, (*beginning, slice(joint[0].start, queries.stop)), _bias(cuts)))
@@ -69,11 +73,15 @@ def row_pieces(row: TokenRow) -> list[RowPiece]:
 
 def answer_pieces(packed: Packed) -> list[RowPiece]:
     """Return the pieces of the positions that answer prompts: each sees its prompt, and its answer up to itself."""
-    read, asked = packed.read, packed.asked
-    beginning = (slice(0, read.num_shared),) if read.num_shared else ()
+    asked_B = iter(packed.asked.own_B)
+    pairs = [(family, list(islice(asked_B, len(family.own_B)))) for family in packed.read.families]
+    return [piece for family, answers in pairs for piece in _answer_pieces(family, answers)]
+
+
+def _answer_pieces(family: Family, answers_B: Sequence[slice]) -> list[RowPiece]:
     found, first = [], 0
-    for joint in _joined(asked.own_B, read.own_B):
-        prompts = read.own_B[first : first + len(joint)]
+    for joint in _joined(answers_B, family.own_B):
+        prompts = family.own_B[first : first + len(joint)]
         first += len(joint)
         prompt = slice(prompts[0].start, prompts[-1].stop)
         own_prompts = [_prompt_bias(joint, prompts)] if len(joint) > 1 else []  # one alone sees the whole of it
@@ -81,8 +89,12 @@ def answer_pieces(packed: Packed) -> list[RowPiece]:
             queries = slice(cuts[0].start, cuts[-1].stop)
             keys = (slice(joint[0].start, queries.stop),)
             bias = torch.cat([*own_prompts, _bias(cuts)], dim=1)
-            found.append(RowPiece(queries, keys, bias, (*beginning, prompt)))
+            found.append(RowPiece(queries, keys, bias, (*_beginning(family), prompt)))
     return found
+
+
+def _beginning(family: Family) -> tuple[slice, ...]:
+    return (family.shared,) if family.shared.stop > family.shared.start else ()
 
 
 def _prompt_bias(answers: Sequence[slice], prompts: Sequence[slice]) -> Tensor:

@@ -57,6 +57,13 @@ def test_samples_that_begin_alike_stand_together_and_their_beginning_does_not_co
     assert [len(batch.samples) for batch in batches] == [4, 4]
 
 
+def test_others_stand_before_those_that_begin_alike_where_there_is_room() -> None:
+    """A short prompt that shares nothing needs no micro-batch of its own."""
+    alike, other = beginning_alike(3), sample(length=9)
+    batches = plan_batches([alike[0], other, *alike[1:]], range(4), "student", 128, CPU)
+    assert [batch.samples for batch in batches] == [[1, 0, 2, 3]]
+
+
 def test_shared_beginnings_do_not_make_padded_rows_without_bound() -> None:
     """Some models compute each row as a whole: four budgets of padded tokens are the most."""
     batches = plan_batches(beginning_alike(40, own=2), range(40), "student", 128, CPU)

@@ -71,7 +71,7 @@ def test_an_adapted_layer_is_the_base_and_the_adapters_of_its_parts(bias: Tensor
 def test_each_sequence_of_a_row_attends_to_itself(shared: int) -> None:
     """As every sequence by itself does, also where what they begin with stands in the row once."""
     row = packed_prompts(shared).read
-    assert row.num_shared == shared
+    assert [family.shared for family in row.families] == [slice(0, shared)]
     pieces = row_pieces(row)
     assert_same(lambda x: attention(x, HEADS, pieces), masked(row.may_see_11PP), seeded(len(row.ids_P), 64))
 

@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.sample import Sample
-from engine.training.batching import Batch, plan_batches
-from engine.training.packing import Packed, pack, unpadded, whole
+from engine.training.batching import WORTH_SHARING, Batch, plan_batches
+from engine.training.packing import Family, Packed, pack, unpadded, whole
 
 CPU = torch.device("cpu")
 IDS = st.lists(st.integers(1, 3), min_size=1, max_size=6)
-TEXTS = st.lists(st.tuples(IDS, IDS), min_size=1, max_size=5)
+STARTS = st.sampled_from([[], [], [1] * WORTH_SHARING, [2] * WORTH_SHARING])
+PROMPTS = st.builds(lambda start, ids: [*start, *ids], STARTS, IDS)
+TEXTS = st.lists(st.tuples(PROMPTS, IDS), min_size=1, max_size=6)
 Texts = list[tuple[list[int], list[int]]]
 
 
@@ -32,7 +34,7 @@ def test_a_common_beginning_is_read_once() -> None:
     _, packed = packed_of([([5, 6, 7], [8, 9]), ([5, 6, 4, 3], [1, 2, 3])])
     assert packed.read.ids_P.tolist() == [5, 6, 4]
     assert packed.read.positions_P.tolist() == [0, 1, 2]
-    assert (packed.read.num_shared, packed.read.own_B) == (2, [slice(2, 2), slice(2, 3)])
+    assert packed.read.families == [Family(slice(0, 2), [slice(2, 2), slice(2, 3)])]
     assert packed.asked.ids_P.tolist() == [7, 8, 3, 1, 2]  # no answer's last token: nothing follows it
     assert packed.asked.positions_P.tolist() == [2, 3, 3, 4, 5]
     assert packed.asked.own_B == [slice(0, 2), slice(2, 5)]
@@ -46,10 +48,24 @@ def test_a_common_beginning_is_read_once() -> None:
     ]
 
 
+def test_prompts_that_begin_alike_are_families_of_one_row() -> None:
+    """Each has its beginning once; what begins like no other stands before them."""
+    start, other = [1] * WORTH_SHARING, [2] * WORTH_SHARING
+    _, packed = packed_of(
+        [([*start, 5, 6], [7]), ([8, 9], [7]), ([*other, 5, 5], [7]), ([*other, 6, 6], [7]), ([*start, 6, 6], [7])]
+    )
+    alone, first, second = packed.read.families
+    assert packed.read.ids_P[alone.shared].tolist() == [8]  # of one prompt all is common
+    assert packed.read.ids_P[first.shared].tolist() == start
+    assert [packed.read.ids_P[own].tolist() for own in first.own_B] == [[5], [6]]
+    assert packed.read.ids_P[second.shared].tolist() == other
+    assert len(packed.read.ids_P) == 1 + 2 * (WORTH_SHARING + 2)
+
+
 def test_answers_to_the_same_prompt_are_apart() -> None:
     """However much two sequences share, each response position is asked by itself."""
     _, packed = packed_of([([5, 6], [7, 8]), ([5, 6], [7, 9])])
-    assert (packed.read.ids_P.tolist(), packed.read.num_shared) == ([5], 1)
+    assert (packed.read.ids_P.tolist(), packed.read.families[0].shared) == ([5], slice(0, 1))
     assert packed.asked.ids_P.tolist() == [6, 7, 6, 7]
 
 
@@ -99,4 +115,4 @@ def test_sequences_of_one_length_stand_one_behind_the_other() -> None:
     row = unpadded(torch.tensor([[5, 6, 7], [5, 6, 8]]))
     assert row.ids_P.tolist() == [5, 6, 7, 5, 6, 8]
     assert row.positions_P.tolist() == [0, 1, 2, 0, 1, 2]
-    assert (row.num_shared, row.own_B) == (0, [slice(0, 3), slice(3, 6)])
+    assert row.families == [Family(slice(0, 0), [slice(0, 3), slice(3, 6)])]

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.training.lean_ops import HeadLayout
-from engine.training.packing import Packed, TokenRow
+from engine.training.packing import Family, Packed, TokenRow
 from engine.training.row_attention import HeadNorm, RowPlaces, reading_attention, row_attention
 from engine.training.row_pieces import RowPiece, answer_pieces, row_pieces
 from tests.engine.training.test_lean_ops import assert_same, seeded
@@ -18,6 +18,11 @@ def own_spans(num_shared: int, lengths: list[int]) -> list[slice]:
     """Return the places of sequences with so many tokens each behind their common beginning."""
     ends = [num_shared + sum(lengths[: b + 1]) for b in range(len(lengths))]
     return [slice(end - length, end) for end, length in zip(ends, lengths, strict=True)]
+
+
+def token_row(num_shared: int, own_B: list[slice]) -> TokenRow:
+    """Return a row of one family, of whose tokens nothing is asked."""
+    return TokenRow(NO_IDS, NO_IDS, [Family(slice(0, num_shared), own_B)])
 
 
 def by_torch(qkv_LC: Tensor, heads: HeadLayout, norm: HeadNorm) -> Tensor:
@@ -58,7 +63,7 @@ def test_values_and_gradients_are_those_of_the_sequences_by_themselves(
     heads = HeadLayout(num_heads, num_kv, SIZE)
     norm = HeadNorm(seeded(heads.num_normed, SIZE, seed=1), 1e-6)
     own = own_spans(num_shared, lengths)
-    places = places_of(num_shared, lengths, row_pieces(TokenRow(NO_IDS, NO_IDS, num_shared, own)))
+    places = places_of(num_shared, lengths, row_pieces(token_row(num_shared, own)))
 
     def reference(qkv: Tensor) -> Tensor:
         shared = qkv[:num_shared]
@@ -89,7 +94,7 @@ def test_an_answer_sees_its_prompt_which_gets_no_gradient(
     read, asked = own_spans(num_shared, prompts), own_spans(0, answers)
     firsts = [num_shared + length for length in prompts]
     positions = torch.cat([first + torch.arange(n) for first, n in zip(firsts, answers, strict=True)])
-    packed = Packed(TokenRow(NO_IDS, NO_IDS, num_shared, read), TokenRow(NO_IDS, NO_IDS, 0, asked))
+    packed = Packed(token_row(num_shared, read), token_row(0, asked))
     prompt_qkv = seeded(num_shared + sum(prompts), 8 * SIZE, seed=2)
     _, sides = reading_attention(prompt_qkv, heads, norm, places_of(num_shared, prompts, []))
     places = RowPlaces.of(angles_of(positions), answer_pieces(packed))

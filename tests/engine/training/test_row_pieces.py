@@ -4,12 +4,12 @@ import torch
 
 from engine.training.packing import Packed, TokenRow
 from engine.training.row_pieces import answer_pieces, row_pieces
-from tests.engine.training.test_row_attention import NO_IDS, own_spans
+from tests.engine.training.test_row_attention import own_spans, token_row
 
 
 def row(num_shared: int, lengths: list[int]) -> TokenRow:
     """Return a row of sequences with so many tokens each behind their common beginning."""
-    return TokenRow(NO_IDS, NO_IDS, num_shared, own_spans(num_shared, lengths))
+    return token_row(num_shared, own_spans(num_shared, lengths))
 
 
 def test_a_row_is_cut_into_pieces_of_like_length() -> None:
