@@ -102,7 +102,7 @@ class LeanModel(FusedModel[Adapted]):
         places, asked_N = self._places(_filled(row.positions_P), row_pieces(row)), _filled(places_N)
         x = self._embedding[_filled(row.ids_P)]
         for i in range(self.num_layers):
-            seen, _ = reading_attention(self._asked(i, x, products[i]), self._heads, self._head_norms[i], places)
+            seen, _ = self._attended(i, x, products[i], places)
             if i == self.num_layers - 1:
                 x, seen = x[asked_N], seen[asked_N]
             x = self._behind(i, x, seen, products[i])
@@ -117,8 +117,7 @@ class LeanModel(FusedModel[Adapted]):
         x, found = self._embedding[_filled(row.ids_P)], []
         for i in range(self.num_layers):
             is_last = i == self.num_layers - 1  # of which nothing is looked at but keys and values
-            qkv = self._asked(i, x, products[i])
-            attended, sides = reading_attention(qkv, self._heads, self._head_norms[i], unread if is_last else places)
+            attended, sides = self._attended(i, x, products[i], unread if is_last else places)
             found.append(sides)
             if not is_last:
                 x = self._behind(i, x, attended, products[i])
@@ -130,7 +129,7 @@ class LeanModel(FusedModel[Adapted]):
         places = self._places(row.positions_P, row_pieces(row))
 
         def behind(i: int, x: Tensor) -> Tensor:
-            seen, _ = reading_attention(self._asked(i, x, products[i]), self._heads, self._head_norms[i], places)
+            seen, _ = self._attended(i, x, products[i], places)
             return self._behind(i, x, seen, products[i])
 
         return self._states_behind(input_ids_BL, layers, behind)
@@ -161,6 +160,10 @@ class LeanModel(FusedModel[Adapted]):
     def _asked(self, index: int, x: Tensor, products: LayerProducts) -> Tensor:
         """Return the fused queries, keys and values of a layer, axes [P, (H + 2 K) D]."""
         return products.linear("qkv", rms_norm(x, self._layers[index].input_norm, self._eps))
+
+    def _attended(self, index: int, x: Tensor, products: LayerProducts, places: RowPlaces) -> tuple[Tensor, Tensor]:
+        """Return what a layer attends to where nothing is learned, and its keys and values, axes [2 K, P, D]."""
+        return reading_attention(self._asked(index, x, products), self._heads, self._head_norms[index], places)
 
     def _behind(self, index: int, x: Tensor, attended: Tensor, products: LayerProducts) -> Tensor:
         """Return the states behind a layer, axes [P, H], of those before it and what they attended to."""

@@ -5,7 +5,7 @@ alone, as it stops at the segment before in Transformer-XL (SG in equation 3 of 
 a sequence is prompt, so that most of a step is a forward pass that keeps nothing (ADR 46).
 
 In a row sequences follow one another, each with the positions that it had by itself, and see only themselves and what
-all prompts begin with in common, which stands there once. So the numbers are those of the padded sequences, to
+their family begins with in common, which stands there once. So the numbers are those of the padded sequences, to
 rounding: causal attention does not depend on what stands elsewhere (packing without contamination, Krell et al., arXiv
 2107.02027; a shared prefix as in tree attention, Cai et al., arXiv 2401.10774). `Unpacked` says where each sequence
 stands in the row, for attention, which costs less sequence by sequence: of the weights of one long row most are masked.
@@ -109,14 +109,16 @@ class Packed:
 def pack(batch: Batch) -> Packed:
     """Return the rows of a micro-batch, whose response positions stand one behind the other in each sequence."""
     ids_BL, width = batch.input_ids_BL, batch.input_ids_BL.shape[1]
-    asked = TokenRow(ids_BL.flatten()[batch.rows_N], batch.rows_N % width, [_apart(batch.lengths)])
-    firsts = _firsts(batch)
+    lengths = batch.lengths
+    asked = TokenRow(ids_BL.flatten()[batch.rows_N], batch.rows_N % width, [_apart(lengths)])
+    firsts = _firsts(batch, lengths)
     return Packed(_row(ids_BL, firsts, firsts), asked)
 
 
 def whole(batch: Batch) -> tuple[TokenRow, Tensor]:
     """Return a micro-batch as one row, which costs less where there is no gradient, and its response positions, [N]."""
-    firsts, lengths = _firsts(batch), batch.lengths
+    lengths = batch.lengths
+    firsts = _firsts(batch, lengths)
     row = _row(batch.input_ids_BL, firsts, [first + n for first, n in zip(firsts, lengths, strict=True)])
     device = row.ids_P.device
     places = [torch.arange(own.stop - n, own.stop, device=device) for own, n in zip(row.own_B, lengths, strict=True)]
@@ -135,10 +137,10 @@ def _apart(lengths: Sequence[int]) -> Family:
     return Family(slice(0, 0), _spans(0, lengths))
 
 
-def _firsts(batch: Batch) -> list[int]:
+def _firsts(batch: Batch, lengths: Sequence[int]) -> list[int]:
     """Return the column of each sequence's first response position."""
     width = batch.input_ids_BL.shape[1]
-    return [int(batch.rows_N[span.start]) % width for span in _spans(0, batch.lengths)]
+    return [int(batch.rows_N[span.start]) % width for span in _spans(0, lengths)]
 
 
 def _row(ids_BL: Tensor, firsts: Sequence[int], ends: Sequence[int]) -> TokenRow:
