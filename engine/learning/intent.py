@@ -121,7 +121,7 @@ class IntentReader:
         words, nothing = self._compared(lesson)
         moved, placebo = [await self._moves(said, notes, others) for said in (words, nothing)]
         floor = self._config.learn.min_divergence
-        return is_standing(moved, placebo, self._config.note.standing_share, floor), ()
+        return is_standing([*moved.values()], [*placebo.values()], self._config.note.standing_share, floor), ()
 
     async def _tried_at_work(
         self, lesson: Lesson, notes: Sequence[str], recent: Sequence[Completion], num_tasks: int
@@ -132,35 +132,39 @@ class IntentReader:
         to it. The tasks are answered by the base model, once for all lessons.
         """
         words, nothing = self._compared(lesson)
+        steps = steps_before(lesson, recent)
         drawn = await self._rollouts.take(ZERO_ADAPTER, [], num_tasks, without=lesson.corrected.messages)
-        steps, tasks = self._fitting(words, notes, steps_before(lesson, recent)), self._fitting(words, notes, drawn)
-        if not tasks:
+        places = [lesson.corrected, *steps, *drawn]
+        moved = await self._moves(words, notes, places[1:])
+        order = sorted((n for n in moved if n), key=lambda n: -moved[n])
+        calls = [0, *[n for n in order if n <= len(steps) and moved[n] > moved[0]][:1]]
+        most_moved = [n for n in order if n > len(steps)][: num_tasks // NUM_TASKS * NUM_COMPARED]
+        if not most_moved:
             return False, ()
-        places = [*steps, *tasks]
-        denied, *moved = await self._moves(words, notes, places)
-        order = sorted(range(len(places)), key=lambda n: -moved[n])
-        own = [n for n in order if n < len(steps) and moved[n] > denied][:1]
-        most_moved = [n for n in order if n >= len(steps)][: num_tasks // NUM_TASKS * NUM_COMPARED]
-        of_call, *beside = await self._moves(nothing, notes, [places[n] for n in (*own, *most_moved)])
-        floor, call = self._config.learn.min_divergence, max(denied, *(moved[n] for n in own), 0.0)
-        of_call = max(of_call, *beside[: len(own)], 0.0)
-        of_task = dict(zip(most_moved, beside[len(own) :], strict=True))
-        is_there = any(is_standing_at_work((call, moved[n]), (of_call, of_task[n]), floor) for n in most_moved)
-        showing = [n for n in order if moved[n] >= max(floor, _TASK_SHARE * call, _PLACEBO_FACTOR * of_task.get(n, 0))]
-        return is_there, tuple(places[n].messages for n in showing)
-
-    def _fitting(self, words: Lesson, notes: Sequence[str], rollouts: Sequence[Rollout]) -> list[Rollout]:
-        """Return the rollouts that fit beside what is compared."""
-        return [one for one in rollouts if len(lessons.moves(words, notes, [one], self._prompts)) > 1]
+        tried = [*calls, *most_moved]
+        found = await self._moves(nothing, notes, [places[n] for n in tried[1:]])
+        beside = {tried[k]: value for k, value in found.items()}
+        floor, call = self._config.learn.min_divergence, max(moved[n] for n in calls)
+        of_call = max((beside[n] for n in calls if n in beside), default=0.0)
+        sides = [((call, moved[n]), (of_call, beside[n])) for n in most_moved if n in beside]
+        is_there = any(is_standing_at_work(of_words, of_nothing, floor) for of_words, of_nothing in sides)
+        needed = {n: max(floor, _TASK_SHARE * call, _PLACEBO_FACTOR * beside.get(n, 0.0)) for n in order}
+        return is_there, tuple(places[n].messages for n in order if moved[n] >= needed[n])
 
     def _compared(self, lesson: Lesson) -> tuple[Lesson, Lesson]:
         """Return a lesson in the words that all prompts are told, and one that says nothing at the same length."""
         words = lesson.as_elsewhere()
         return words, replace(words, hindsight=self._placebo(words.hindsight))
 
-    async def _moves(self, lesson: Lesson, notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
+    async def _moves(self, lesson: Lesson, notes: Sequence[str], others: Sequence[Rollout]) -> dict[int, float]:
+        """Return how far the lesson's words move the teacher, by number: the corrected prompt is 0, others follow it.
+
+        What does not fit is left out; without the corrected prompt there is nothing.
+        """
         pairs = lessons.moves(lesson, notes, others, self._prompts)
-        return [score.divergence for score in await self._trainer.score_in_turn(pairs, ZERO_ADAPTER)]
+        fitting = {n: pair for n, pair in enumerate(pairs) if pair.response_ids}
+        scores = await self._trainer.score_in_turn([*fitting.values()], ZERO_ADAPTER)
+        return {n: score.divergence for n, score in zip(fitting, scores, strict=True)}
 
     def _placebo(self, hindsight: Hindsight) -> Hindsight:
         """Return hindsight of the same form and about the same length that asks for nothing."""

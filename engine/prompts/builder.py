@@ -82,6 +82,9 @@ class PromptBuilder:
         """
         room = self.max_training_tokens - num_answer_tokens
         try:
+            whole = [self._ids(messages, ()) for messages in views]
+            if max(map(len, whole)) <= room:
+                return whole
             kept = shortened(views, lambda v: max(len(self._ids(m, ())) for m in v) - room, self._num_chars)
             return [] if kept is None else [self._ids(messages, ()) for messages in kept]
         except ConversationRefused:

@@ -126,11 +126,11 @@ def moves(
 ) -> list[Sample]:
     """Return pairs that show how the feedback alone moves the teacher: (notes) against (notes and feedback).
 
-    The first is the corrected prompt, the others are the counterfactual ones; there are none if the first does not fit.
+    The first is the corrected prompt, the others are the counterfactual ones, without a response if they do not fit;
+    there are none if the first does not.
     """
     own = _move(lesson.corrected, notes, lesson.hindsight, prompts)
-    others = [_move(r, notes, lesson.general, prompts) for r in counterfactuals]
-    return pairs.usable([own, *others]) if own.response_ids else []
+    return [own, *(_move(r, notes, lesson.general, prompts) for r in counterfactuals)] if own.response_ids else []
 
 
 def sample(kind: Kind, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:

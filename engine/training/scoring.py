@@ -4,6 +4,7 @@ Invariants: uses a LoRA slot of its own role, so that an open update is never di
 its hidden states, and the vocabulary is projected for a few positions at a time, however long it is.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,15 +13,17 @@ from torch import Tensor
 from engine.sample import Context, Sample
 from engine.training import sdpo
 from engine.training.adapter_tensors import AdapterTensors
-from engine.training.batching import plan_batches, row_chunks
+from engine.training.base_states import BaseStates, hidden_states
+from engine.training.batching import row_chunks
 from engine.training.lora_slot import LoraShape, LoraSlot
 from engine.training.model import TrainingModel
 
-MICRO_BATCH_TOKENS = 1024  # no gradients are kept, so a piece may be larger than in training
 _PER_TOKEN = ("student_logprobs", "teacher_logprobs", "preferred_logprobs", "is_preferred")
 
 
-def score_samples(model: TrainingModel, samples: list[Sample], adapter: AdapterTensors | None) -> list[dict[str, Any]]:
+def score_samples(
+    model: TrainingModel, samples: list[Sample], adapter: AdapterTensors | None, known: BaseStates | None = None
+) -> list[dict[str, Any]]:
     """Score samples: the log-probabilities of each response under student and teacher, and their differences.
 
     A record has student_logprobs, teacher_logprobs, the divergence KL(q || p) and the entropies of both in nats per
@@ -28,15 +31,22 @@ def score_samples(model: TrainingModel, samples: list[Sample], adapter: AdapterT
     tokens of y that are those).
 
     The student is `adapter` (None: the base); the teacher is the base, or also `adapter` if the sample's
-    `teacher` is "current".
+    `teacher` is "current". `known` is what the base model has read before.
     """
-    slot = _slot(model, adapter)
-    student = hidden_states(model, samples, "student", range(len(samples)), slot)
+    states, slot = known or BaseStates(model), _slot(model, adapter)
+    student = _states(states, samples, "student", range(len(samples)), slot)
     current = [i for i, s in enumerate(samples) if s.teacher == "current"]
     base = [i for i, s in enumerate(samples) if s.teacher != "current"]
-    teacher = hidden_states(model, samples, "teacher", base, None)
-    teacher |= hidden_states(model, samples, "teacher", current, slot)
+    teacher = states.of(samples, "teacher", base) | _states(states, samples, "teacher", current, slot)
     return [_record(model, samples[i], student[i], teacher[i]) for i in range(len(samples))]
+
+
+def _states(
+    base: BaseStates, samples: list[Sample], context: Context, indices: Sequence[int], slot: LoraSlot | None
+) -> dict[int, Tensor]:
+    if slot is None:
+        return base.of(samples, context, indices)
+    return hidden_states(base.model, samples, context, indices, slot)
 
 
 def _slot(model: TrainingModel, adapter: AdapterTensors | None) -> LoraSlot | None:
@@ -45,18 +55,6 @@ def _slot(model: TrainingModel, adapter: AdapterTensors | None) -> LoraSlot | No
     slot = model.slot(LoraShape.of(adapter.config), "score")
     slot.load(adapter)
     return slot
-
-
-def hidden_states(
-    model: TrainingModel, samples: list[Sample], context: Context, indices: Any, slot: LoraSlot | None
-) -> dict[int, Tensor]:
-    """Return the last hidden states at the response positions of each sample, axes [R, H]."""
-    found: dict[int, Tensor] = {}
-    for batch in plan_batches(samples, indices, context, MICRO_BATCH_TOKENS, model.device):
-        with torch.no_grad():
-            hidden = model.hidden(slot, batch)
-        found |= {i: hidden[batch.owners_N == i] for i in batch.samples}
-    return found
 
 
 def _record(model: TrainingModel, sample: Sample, student_RH: Tensor, teacher_RH: Tensor) -> dict[str, Any]:

@@ -26,10 +26,11 @@ from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
 from engine.config import LearnConfig
 from engine.sample import Passage, Sample
 from engine.training.adapter_tensors import AdapterTensors, require_fitting, require_whole
+from engine.training.base_states import BaseStates
 from engine.training.lean_model import LeanModel
 from engine.training.lora_slot import LoraShape
 from engine.training.model import TrainingModel, is_lean, load_base, load_training_model
-from engine.training.openings import Openings
+from engine.training.openings import first_tokens
 from engine.training.peft_model import PeftTrainingModel
 from engine.training.pooling import pooled_states
 from engine.training.scoring import score_samples
@@ -76,14 +77,14 @@ class Trainer:
     max_rank: int
     teacher: TrainingModel | None = None  # the external one, if there is one
     beside: Beside | None = None  # None: the model is too small to gain by it, or it computes on a GPU
-    openings: Openings = field(init=False)
+    base_states: BaseStates = field(init=False)
     update_id: str | None = None
     run: TrainingUpdate | None = None
     optimizers: OrderedDict[int, OptimizerState] = field(default_factory=OrderedDict)  # by the version they made
 
     def __post_init__(self) -> None:
         """Begin with what belongs to the model alone."""
-        self.openings = Openings(self.model)
+        self.base_states = BaseStates(self.model)
 
     def cores(self) -> AbstractContextManager[object]:
         """Return the context to compute in: the worker's own cores, and those that are free."""
@@ -305,7 +306,7 @@ class TrainerExtension:
         trainer = self.heed_require()
         parsed = [Sample.from_dict(values) for values in samples]
         with trainer.cores():
-            return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter))}
+            return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter), trainer.base_states)}
 
     @_guarded
     def heed_first_tokens(self, prompts: list[list[list[int]]], scale: float, temperature: float, seed: int) -> Record:
@@ -313,7 +314,7 @@ class TrainerExtension:
         trainer = self.heed_require()
         pairs = [(seen, asked) for seen, asked in prompts]
         with trainer.cores():
-            return {"tokens": trainer.openings.first_tokens(pairs, scale, temperature, seed)}
+            return {"tokens": first_tokens(trainer.base_states, pairs, scale, temperature, seed)}
 
     @_guarded
     def heed_states(self, passages: list[Record], depths: list[float]) -> Record:

@@ -1,6 +1,7 @@
 """engine.learning.intent: what a correction is taken for, and how far it reaches then."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -172,9 +173,10 @@ async def test_a_wish_about_work_is_found_on_one_task_of_many(
     told(live, monkeypatch, reading(Meaning.REMARK, 0.1, is_sure=False))
     tried: list[int] = []
 
-    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
+    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> dict[int, float]:
         tried.append(len(others))
-        return [0.2, *[0.0] * (NUM_TASKS - 1), moved] if len(tried) == 1 else [0.0] * (1 + len(others))
+        found = [0.2, *[0.0] * (NUM_TASKS - 1), moved] if len(tried) == 1 else [0.0] * (1 + len(others))
+        return dict(enumerate(found))
 
     shown: list[int] = []
     whole = Demonstrations.whole
@@ -195,14 +197,28 @@ async def test_a_wish_about_work_is_found_on_one_task_of_many(
 
 
 @pytest.mark.engine
+async def test_what_does_not_fit_is_not_compared(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others keep their numbers; if it is the corrected prompt, nothing is."""
+    intents = live.parts.learner._intents
+    answer = await live.ask(await live.person(), QUESTION)
+    lesson, other = Lesson.of(await live.say(answer, "too long"), answer), Rollout.of(answer)
+    endless = replace(other, messages=[{"role": "system", "content": "be kind " * 300}, *other.messages])
+    monkeypatch.setattr(intents, "_prompts", intents._prompts.limited(200))
+    assert list(await intents._moves(lesson, [], [endless, other])) == [0, 2]
+    row = answer.model_copy(update={"messages": endless.messages})
+    assert await intents._moves(replace(lesson, completion=row), [], [other]) == {}
+
+
+@pytest.mark.engine
 async def test_a_task_that_any_words_move_hides_no_other(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """The task moved most is moved by a placebo as far: the next one tells that it is a wish, and it alone is shown."""
     told(live, monkeypatch, reading(Meaning.REMARK, 0.1, is_sure=False))
     tried: list[Sequence[Rollout]] = []
 
-    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
+    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> dict[int, float]:
         tried.append(others)
-        return [0.2, 0.9, 0.1, *[0.0] * (NUM_TASKS - 2)] if len(tried) == 1 else [0.0, 0.8, 0.0, 0.0]
+        found = [0.2, 0.9, 0.1, *[0.0] * (NUM_TASKS - 2)] if len(tried) == 1 else [0.0, 0.8, 0.0, 0.0]
+        return dict(enumerate(found))
 
     monkeypatch.setattr(live.parts.learner._intents, "_moves", moves)
     user_id = await live.person()
@@ -221,11 +237,11 @@ async def test_a_wish_about_work_may_show_at_the_step_that_led_to_the_denied_cal
     told(live, monkeypatch, reading(Meaning.REMARK, 0.1, is_sure=False))
     places: list[list[ChatMessage]] = []
 
-    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
+    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> dict[int, float]:
         if places:
-            return [0.0] * (len(others) + 1)
+            return dict.fromkeys(range(len(others) + 1), 0.0)
         places.extend(other.messages for other in others)
-        return [0.0, 0.2, *[0.0] * (NUM_TASKS - 1), 0.2]
+        return dict(enumerate([0.0, 0.2, *[0.0] * (NUM_TASKS - 1), 0.2]))
 
     shown: list[Sequence[list[ChatMessage]]] = []
     whole = Demonstrations.whole
@@ -256,11 +272,11 @@ async def test_the_whole_of_a_lesson_looks_for_more_tasks_on_which_it_shows(
     told(live, monkeypatch, reading(Meaning.REMARK, 0.1, is_sure=False))
     tried: list[Sequence[Rollout]] = []
 
-    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> list[float]:
+    async def moves(_lesson: Lesson, _notes: Sequence[str], others: Sequence[Rollout]) -> dict[int, float]:
         tried.append(others)
         if len(tried) % 2:  # the words: the first, second and last of the tasks are moved
-            return [0.2, 0.9, 0.3, *[0.0] * (len(others) - 3), 0.1]
-        return [0.0, 0.8, *[0.0] * (len(others) - 1)]
+            return dict(enumerate([0.2, 0.9, 0.3, *[0.0] * (len(others) - 3), 0.1]))
+        return dict(enumerate([0.0, 0.8, *[0.0] * (len(others) - 1)]))
 
     intents = live.parts.learner._intents
     monkeypatch.setattr(intents, "_moves", moves)

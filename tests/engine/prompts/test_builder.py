@@ -298,6 +298,14 @@ def test_a_conversation_that_the_template_refuses_is_told_as_one(refusing: Promp
     assert refusing.refusal(user("fine")) == ""
 
 
+def test_what_fits_is_written_by_the_template_once(prompts: PromptBuilder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A template takes as long as reading what it writes, and a lesson has dozens of conversations."""
+    written: list[Any] = []
+    templated = prompts._templated
+    monkeypatch.setattr(prompts, "_templated", lambda *words: (written.append(words), templated(*words))[1])
+    assert len(prompts.training_prompts([user("fine"), user("fine, too")], 10)) == len(written) == 2
+
+
 def test_nothing_is_trained_on_a_conversation_that_the_template_refuses(refusing: PromptBuilder) -> None:
     """As if nothing of it remained; a reaction is read without the turns around it."""
     assert refusing.training_prompts([user("fine"), user("forbidden")], 10) == []

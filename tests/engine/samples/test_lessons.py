@@ -331,6 +331,9 @@ def test_nothing_is_compared_if_the_corrected_prompt_does_not_fit(prompts: Promp
     endless = Lesson.of(Feedback(user_id="u", kind=FeedbackKind.CORRECTION, text="too long"), row)
     short = prompts.limited(100)
     assert lessons.moves(endless, [], [other()], short) == []
+    too_long = replace(other(), messages=row.messages)
+    fitting = [len(pair.response_ids) > 0 for pair in lessons.moves(lesson(), [], [too_long, other()], short)]
+    assert fitting == [True, False, True], "another one that does not fit keeps its place"
     assert [sample.kind for sample in lessons.samples(endless, [], [other()], short)] == ["counterfactual"]
 
 
