@@ -30,6 +30,9 @@ BENCHES = {  # the same of `heed bench`
     "correction sent to new adapter serving (p95)": "correction sent to new adapter serving",
     "longest gap in another's stream, p95 with / without an update": "p95 during / without",
 }
+RULES = {  # the same of `heed eval agent`, by heed's rule and by continualcode's in one run
+    "an agent's later tasks after one denial / by continualcode's rule": "later tasks obey, weights alone",
+}
 GATES = "harmful candidates stopped / good ones let through"
 
 
@@ -66,6 +69,15 @@ def of_benches(name: str) -> Iterator[str]:
                 yield f"{row['median']:.2f}{unit}{worst}"
 
 
+def of_rules(name: str) -> Iterator[str]:
+    """Yield a share by heed's rule and by continualcode's, from results that have both: median, worst seed."""
+    for found in told_of():
+        for row in found.get("figures", []) if isinstance(found.get("figures"), list) else []:
+            if row["name"] == name and {"heed", "continualcode"} <= set(row["median"]):
+                sides = [(row["median"][rule], row["worst"][rule]) for rule in ("heed", "continualcode")]
+                yield " / ".join(f"{100 * median:.1f} % ({100 * worst:.1f} %)" for median, worst in sides)
+
+
 def of_gates() -> Iterator[str]:
     """Yield the harmful candidates that were stopped and the good ones that were not."""
     for kinds in (found["kinds"] for found in told_of() if "kinds" in found):
@@ -90,9 +102,11 @@ def test_a_result_says_how_it_was_made(file: Path) -> None:
 def test_the_readmes_figures_are_those_of_committed_results() -> None:
     """Each row of its table stands, to its last digit, in a file that RESULTS names."""
     rows = measured()
-    assert set(rows) == {*EVALS, *BENCHES, GATES}
+    assert set(rows) == {*EVALS, *BENCHES, *RULES, GATES}
     for row, name in EVALS.items():
         assert rows[row] in set(of_evals(name)), row
     for row, name in BENCHES.items():
         assert rows[row] in set(of_benches(name)), row
+    for row, name in RULES.items():
+        assert rows[row] in set(of_rules(name)), row
     assert rows[GATES] in set(of_gates())
