@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from engine.adapter_ref import ZERO_ADAPTER
 from engine.adapters import undo
 from engine.adapters.copies import copies_in
 from engine.adapters.store import AdapterStore
@@ -29,7 +28,6 @@ from engine.host.model_files import fingerprint
 from engine.host.vllm_host import VllmHost
 from engine.learning import endings, wording
 from engine.learning.candidates import give_up_unfinished
-from engine.learning.intent import NUM_OTHERS
 from engine.learning.scheduler import MAX_ATTEMPTS, BackgroundTasks, UpdateScheduler
 from engine.parts import Parts
 from engine.prompts.hindsight import teacher_messages
@@ -87,12 +85,13 @@ class Engine:
         consolidate = parts.consolidator.consolidate
         self._schedule = ConsolidationSchedule(self.config.sleep, self._database, consolidate, is_idle)
         tasks: BackgroundTasks = {"settle": self._settle, "rebuild": self._rebuild, "consolidate": self._schedule.run}
+        tasks["foresee"] = parts.foresight.prepare
         trials = Trials(parts.context, parts.candidates)
         fit = partial(fitting.fit_and_keep, parts.context.reader, base_model, self.config.data_dir)
         self._idle_calibration = IdleCalibration(trials, self.config, self.calibration, is_idle, fit)
         tasks = tasks | {"calibrate": self._idle_calibration.run} if self._host.trainability.can_learn else {}
         park, give_up = partial(endings.park, self._database), partial(endings.cancel, self._database)
-        self._scheduler = UpdateScheduler(self._prepare, parts.learner, tasks, park, give_up)
+        self._scheduler = UpdateScheduler(parts.foresight.first, parts.learner, tasks, park, give_up)
         self._scheduler.start()
         submit = partial(self._scheduler.submit_task, task="calibrate")
         self._watchers = [
@@ -128,20 +127,14 @@ class Engine:
         await self._started.note_probe.settle(user_id)
         await self._started.audit.look(user_id)
 
-    async def _prepare(self) -> None:
-        """Make the rollouts of the first update before anyone waits for them."""
-        if not self._host.trainability.can_learn:
-            return
-        rollouts = self._started.context.rollouts
-        await rollouts.anchors(ZERO_ADAPTER, 1)
-        await self._started.learner.warm_up(await rollouts.prepare(ZERO_ADAPTER, [], NUM_OTHERS + 1))
-
     # -- generation --------------------------------------------------------------------------------------------------
 
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """Stream an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
         async with aclosing(self._started.generator.generate(request)) as deltas:
             async for delta in deltas:
+                if delta.result is not None and self._started.foresight.notices(request):
+                    self._scheduler.submit_task(request.user_id, "foresee")
                 yield delta
 
     async def prepare(self, user_id: str) -> None:
@@ -310,6 +303,7 @@ class Engine:
             self._scheduler.drop(user_id)
             self._schedule.drop(user_id)
             self._rebuilds.drop(user_id)
+            self._started.foresight.drop(user_id)
             known = await self._database.read(lambda s: versions.history(s, user_id))
             await self._adapters.copies.erase(user_id)  # first: an erasure that fails here has erased nothing
             await erase(self._database, user_id)

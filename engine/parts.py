@@ -13,6 +13,7 @@ from engine.host.model_sampling import own_sampling
 from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
 from engine.learning.candidates import Candidates
+from engine.learning.foresight import Foresight
 from engine.learning.import_trial import ImportTrial
 from engine.learning.learner import Learner
 from engine.learning.note_probe import NoteProbe
@@ -36,6 +37,7 @@ class Parts:
     candidates: Candidates
     generator: Generator
     learner: Learner
+    foresight: Foresight
     note_probe: NoteProbe
     audit: DriftAudit
     consolidator: Consolidator
@@ -73,11 +75,13 @@ class Parts:
             ReactionReader(trainer, prompts, store.find(base_model, config.data_dir)),
         )
         candidates, facts = Candidates(context, adapters), Facts(context)
+        learner = Learner(context, candidates, facts)
         return cls(
             context,
             candidates,
             Generator(context),
-            Learner(context, candidates, facts),
+            learner,
+            Foresight(context, learner),
             NoteProbe(context),
             DriftAudit(context),
             Consolidator(context, candidates, facts),

@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 3
 RETRY_AFTER_S = 1.0  # longer than it takes to notice that the engine has died
 
-TaskKind = Literal["rebuild", "settle", "consolidate", "calibrate"]
-LAST: tuple[TaskKind, ...] = ("consolidate", "calibrate")  # behind every other task, and not while learning is paused
+TaskKind = Literal["rebuild", "settle", "foresee", "consolidate", "calibrate"]
+LAST: tuple[TaskKind, ...] = ("foresee", "consolidate", "calibrate")  # behind all others, not while learning is paused
 BackgroundTasks = dict[TaskKind, Callable[[str], Coroutine[None, None, None]]]
 Prepare = Callable[[], Awaitable[None]]
 Park = Callable[[str, str], Awaitable[LearnOutcome]]

@@ -134,6 +134,12 @@ class RolloutStore:
             self._ready.popitem(last=False)
         return self._ready[key]
 
+    def lacks_tasks(self, ref: AdapterRef, like: Sequence[ChatMessage]) -> bool:
+        """Return True if the bank has tasks for the tools of an agent's work, and this version has answered none."""
+        tools = [tool["function"]["name"] for tool in carried(like)]
+        has_some = bool(self._bank.sample_tasks(1, tools, random.Random()))
+        return has_some and (ref.name, workplace(like)) not in self._ready
+
     def drop(self, name: str) -> None:
         """Forget the rollouts of a version that is out of use."""
         for key in [key for key in self._ready if key[0] == name]:
