@@ -195,13 +195,23 @@ def test_the_committed_model_is_small_enough(pocket: Path) -> None:
     assert sum(f.stat().st_size for f in pocket.iterdir()) <= 10_000_000
 
 
-def test_finished_weights_can_be_trained_further(tmp_path: Path) -> None:
+def test_finished_weights_can_be_trained_further(whole_run: Path, tmp_path: Path) -> None:
     """With their tokenizer, at half the rates and on other conversations."""
-    train.train(TINY, tmp_path / "first", tmp_path / "checkpoints")
     further = TINY.further()
     assert (further.matrix_learning_rate, further.start_share) == (TINY.matrix_learning_rate / 2, 0.0)
     assert further.seed != TINY.seed
-    train.train(further, tmp_path / "second", tmp_path / "more", begun=tmp_path / "first")
-    first, second = tmp_path / "first", tmp_path / "second"
+    train.train(further, tmp_path / "second", tmp_path / "more", begun=whole_run)
+    first, second = whole_run, tmp_path / "second"
     assert (first / "tokenizer.json").read_bytes() == (second / "tokenizer.json").read_bytes()
     assert (first / "model.safetensors").read_bytes() != (second / "model.safetensors").read_bytes()
+
+
+def test_a_training_from_nothing_makes_its_tokenizer(
+    tmp_path: Path, pocket_tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its seed, beside its checkpoints, so that one that goes on has the same; `tokenizer.build` takes minutes."""
+    built: list[tuple[Path, int]] = []
+    monkeypatch.setattr(train.tokenizer, "build", lambda to, *, seed: (built.append((to, seed)), pocket_tokenizer)[1])
+    train.train(TINY, tmp_path / "out", tmp_path / "checkpoints")
+    assert built == [(tmp_path / "checkpoints" / "tokenizer", TINY.seed)]
+    assert AutoTokenizer.from_pretrained(tmp_path / "out").get_vocab() == pocket_tokenizer.get_vocab()
