@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from engine.pocket import train
+from engine.pocket import tokenizer, train
 from engine.pocket.train import TrainConfig
 from engine.pocket.world import WorldSample, WorldTurn, sample_conversation
 
@@ -211,7 +211,12 @@ def test_a_training_from_nothing_makes_its_tokenizer(
 ) -> None:
     """By its seed, beside its checkpoints, so that one that goes on has the same; `tokenizer.build` takes minutes."""
     built: list[tuple[Path, int]] = []
-    monkeypatch.setattr(train.tokenizer, "build", lambda to, *, seed: (built.append((to, seed)), pocket_tokenizer)[1])
+
+    def build(folder: Path, *, seed: int) -> Any:
+        built.append((folder, seed))
+        return pocket_tokenizer
+
+    monkeypatch.setattr(tokenizer, "build", build)
     train.train(TINY, tmp_path / "out", tmp_path / "checkpoints")
     assert built == [(tmp_path / "checkpoints" / "tokenizer", TINY.seed)]
     assert AutoTokenizer.from_pretrained(tmp_path / "out").get_vocab() == pocket_tokenizer.get_vocab()
