@@ -71,7 +71,7 @@ async def adopt(reading: Reading, request: GenerateRequest, notes: Sequence[str]
     return GenerateResult(
         text=text,
         messages=request.messages,
-        notes=list(notes),
+        notes=[*dict.fromkeys(notes)],
         prompt_token_ids=prompt_ids,
         completion_token_ids=answer_ids,
         logprobs=logprobs,

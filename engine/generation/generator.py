@@ -94,7 +94,8 @@ class Generator:
             structural_tag=form.structural_tag,
         )
         reasoning = Reasoning(self._prompts.marks, is_open=self._prompts.opens_thoughts(prompt))
-        answer = AnswerStream(request, standing, prompt, ref.number, sampling, reasoning, asked_s, form.calls)
+        told = [*dict.fromkeys(standing)]
+        answer = AnswerStream(request, told, prompt, ref.number, sampling, reasoning, asked_s, form.calls)
         stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
         async with aclosing(stream):
             async for chunk in stream:
@@ -131,7 +132,8 @@ class Generator:
         return notes.num_tokens(text, self._prompts.count), most
 
     def _said(self, request: GenerateRequest, live: Sequence[Note], ref: AdapterRef) -> list[str]:
-        standing = [note.text for note in self.notes_in_prompt(live, ref.number, request.messages)]
+        shown = self.notes_in_prompt(live, ref.number, request.messages)
+        standing = notes.emphasised(shown, self._config.note, self._host.max_model_len)
         return [*standing, request.remark] if request.remark else standing
 
     def _reading(self, ref: AdapterRef) -> Reading:

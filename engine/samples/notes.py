@@ -167,6 +167,17 @@ def fitting(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> li
     return kept
 
 
+def emphasised(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[str]:
+    """Return the words of the notes in an answer's prompt: facts that it calls up stand there once more, behind all.
+
+    With a fact once the pocket model answers 97.4 % of the questions about it, with it twice all (LOG, "A fact, said
+    twice"). Nothing is said again where that would push out another note.
+    """
+    called = [note for note in notes if note.state == NoteState.WHEN_ASKED]
+    twice = said([*notes, *called], config, max_model_len)
+    return twice if len(twice) == len(notes) + len(called) else [note.text for note in notes]
+
+
 def said(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[str]:
     """Return the words of the notes that fit."""
     return [note.text for note in fitting(notes, config, max_model_len)]

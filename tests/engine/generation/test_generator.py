@@ -8,6 +8,8 @@ from engine.errors import PromptTooLongError
 from engine.requests import Delta, GenerateRequest, Sampling
 from storage.errors import PersonNotFound
 from storage.kinds import FeedbackKind, NoteState
+from storage.learning import notes
+from storage.tables import Note
 from tests.engine.live import Live
 from tests.patience import until
 
@@ -184,6 +186,21 @@ async def test_a_remark_is_read_beside_the_notes_of_one_answer(live: Live) -> No
     assert last.result.notes == ["answer in capital letters"]
     assert "capital letters" in live.host.tokenizer.decode(last.result.prompt_token_ids)
     assert (await live.result(user_id, QUESTION)).notes == []
+
+
+async def test_a_fact_that_the_question_calls_up_is_read_twice_and_told_once(live: Live) -> None:
+    """The pocket model does not know its city by the note alone; what the answer is said to have read is one note."""
+    user_id, fact = await live.person(), "i live in Rome"
+    note = Note(user_id=user_id, text=fact, state=NoteState.WHEN_ASKED, num_tokens=8)
+    await live.database.write(lambda s: notes.add(s, note))
+    found = await live.result(user_id, "which city do i live in?")
+    assert "Rome" in found.text
+    assert found.notes == [fact]
+    assert live.host.tokenizer.decode(found.prompt_token_ids).count(fact) == 2
+    assert (await live.result(user_id, QUESTION)).notes == []
+    request = GenerateRequest(user_id, [{"role": "user", "content": "which city do i live in?"}])
+    adopted = await live.engine.adopt(request, "Rome.")
+    assert (adopted.notes, adopted.prompt_token_ids) == ([fact], found.prompt_token_ids)
 
 
 async def test_weights_alone_and_the_base_model_can_be_asked(live: Live) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from engine.samples.notes import concerns, shown
+from engine.config import NoteConfig
+from engine.samples.notes import concerns, emphasised, shown
 from storage.kinds import NoteState
 from storage.tables import Note
 
@@ -69,3 +70,23 @@ def test_a_word_of_every_other_question_concerns_nothing() -> None:
     assert not concerns(live[0], live, asked("Why is the sea salty?"))
     assert concerns(live[0], live, asked("How loud are drums?"))
     assert concerns(noted("what about the")[0], noted("what about the"), asked("What is the time?"))
+
+
+def test_a_fact_that_is_called_up_is_said_once_more_behind_all_notes() -> None:
+    """A wish is not: two of the same would be two wishes."""
+    fact, other = noted("i like blue", "my dog is called Rex")
+    (wish,) = noted("be brief", state=NoteState.IN_PROMPT)
+    said = emphasised([fact, wish, other], NoteConfig(), 1024)
+    assert said == ["i like blue", "be brief", "my dog is called Rex", "i like blue", "my dog is called Rex"]
+    assert emphasised([wish], NoteConfig(), 1024) == ["be brief"]
+
+
+def test_no_note_gives_way_to_one_that_is_said_again() -> None:
+    """Neither by its tokens nor by the number of notes."""
+    (wish,), (fact,) = noted("be brief", state=NoteState.IN_PROMPT), noted("i like blue")
+    config = NoteConfig(max_notes=2)
+    assert emphasised([wish, fact], config, 1024) == ["be brief", "i like blue"]
+    wish.num_tokens = fact.num_tokens = 40
+    narrow = NoteConfig(prompt_share=0.1)
+    assert emphasised([wish, fact], narrow, 1000) == ["be brief", "i like blue"]
+    assert emphasised([wish, fact], narrow, 1200) == ["be brief", "i like blue", "i like blue"]
