@@ -4,7 +4,7 @@ from vllm.v1.executor.multiproc_executor import MultiprocExecutor
 from vllm.v1.executor.uniproc_executor import UniProcExecutor
 
 from engine.worker import queue_wait
-from engine.worker.child_process import settle_in
+from engine.worker.child_process import leave_as_it_is, settle_in
 from engine.worker.fork import fork_workers
 
 
@@ -17,6 +17,11 @@ class CpuExecutor(MultiprocExecutor):
         fork_workers(self.vllm_config)
         super()._init_executor()
 
+    def shutdown(self) -> None:
+        """End the worker. EngineCore ends next."""
+        super().shutdown()
+        leave_as_it_is()
+
 
 class GpuExecutor(UniProcExecutor):
     """The worker inside EngineCore: one GPU."""
@@ -24,3 +29,8 @@ class GpuExecutor(UniProcExecutor):
     def _init_executor(self) -> None:
         settle_in(self.vllm_config)
         super()._init_executor()
+
+    def shutdown(self) -> None:
+        """End the worker. EngineCore ends next."""
+        super().shutdown()
+        leave_as_it_is()

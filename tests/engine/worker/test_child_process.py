@@ -40,3 +40,26 @@ def test_it_ends_when_heed_is_gone_already(tmp_path: Path) -> None:
     """A child ends even if heed was killed while vLLM was still being imported."""
     done = run_child(ProcessId(os.getpid(), 1), tmp_path / "vllm.log")
     assert done.returncode in (-9, 0)  # at the latest at the next look
+
+
+LEAVING = """
+import gc
+from engine.worker.child_process import leave_as_it_is
+class Node: pass
+gc.disable()
+def circle():
+    node = Node()
+    node.self = node
+circle()
+leave_as_it_is()
+gc.unfreeze()
+print(gc.collect(), gc.get_freeze_count() > 0)
+"""
+
+
+def test_a_process_that_ends_collects_nothing() -> None:
+    """Not even a circle that nothing refers to, after vLLM has asked to unfreeze and to collect all."""
+    done = subprocess.run(
+        [sys.executable, "-c", LEAVING], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+    )
+    assert done.stdout == "0 True\n", done.stderr

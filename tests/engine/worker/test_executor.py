@@ -29,3 +29,13 @@ def test_settling_in_comes_before_the_worker(
     instance.vllm_config = SimpleNamespace()
     instance._init_executor()
     assert order == [instance.vllm_config, *waits, "worker"]
+
+
+@pytest.mark.parametrize(("ours", "vllms"), [("CpuExecutor", "MultiprocExecutor"), ("GpuExecutor", "UniProcExecutor")])
+def test_what_is_left_is_left_once_the_worker_has_ended(monkeypatch: pytest.MonkeyPatch, ours: str, vllms: str) -> None:
+    """Not before: vLLM ends the worker by objects that are collected."""
+    order: list[str] = []
+    monkeypatch.setattr(executor, "leave_as_it_is", lambda: order.append("left"))
+    monkeypatch.setattr(getattr(executor, vllms), "shutdown", lambda _self: order.append("worker"))
+    object.__new__(getattr(executor, ours)).shutdown()
+    assert order == ["worker", "left"]
