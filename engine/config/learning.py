@@ -98,7 +98,7 @@ class LearnConfig:
     num_openings: int = 0  # further prompts of which it only begins the answer: there a wish is followed or not
     work_steps: int = 3  # times the steps of a lesson about a chat, where it is about an agent's work (docs/LOG.md)
     work_rate: float = 0.6  # times parent_rate there: at the whole rate every third lesson moves what it is not about
-    work_first_steps: int = 12  # of a first version there, with which the denied call is tried again; 0: none
+    work_first_steps: int = 18  # of a first version there, with which the denied call is tried again; 0: none
     num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
 
     def __post_init__(self) -> None:

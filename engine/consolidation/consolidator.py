@@ -145,7 +145,7 @@ class Consolidator:
         return await self._database.read(lambda s: snapshots.take(s, user_id, self._config))
 
     async def _begin(self, user_id: str, snapshot: Snapshot, kind: str) -> _Consolidation:
-        examined = await self._facts.examine(snapshot.notes)
+        examined = await self._facts.examine(snapshot.notes, snapshot.facts)
         parent = await self._active.served(user_id, snapshot.version) or await self._active.active(user_id)
 
         def begin(s: Session) -> _Consolidation:

@@ -28,6 +28,7 @@ class Snapshot:
     user: User
     version: AdapterVersion | None  # the active one; None: the base model answers
     notes: list[Note]  # that stand, oldest first
+    facts: set[str]  # ids of those that were surely read as facts
     material: Material  # what is new, and what is rehearsed beside it
     regression: list[Watched]  # answers that must not get worse
     approved: list[Completion]  # approved answers short enough to be written again
@@ -43,6 +44,7 @@ def take(s: Session, user_id: str, config: EngineConfig) -> Snapshot:
         user,
         versions.get(s, user_id, user.active_version) if user.active_version else None,
         notes.live(s, user_id),
+        notes.facts(s, user_id),
         _material(s, user, config),
         regression.find(s, user_id, config.gate),
         approved_answers.approved(s, user_id, config.sleep.num_gold, config.gate),

@@ -1,15 +1,15 @@
 """Facts: standing notes that show only in answers to questions about them, and how they get into the weights.
 
-Owns which notes are facts, and their samples. For a note that moves no answer by itself the base model writes
-questions and answers them with and without the note; those on which the note makes a difference are kept
-(`engine.samples.questions`). In a consolidation the teacher answers them with the note in view, beside the notes that
-show by themselves, and the student learns to answer so without. Invariants: a fact is taught on its own questions
+Owns which notes are facts, and their samples. For a note that was read as a fact, or moves no answer by itself, the
+base model writes questions and answers them with and without the note; those on which the note makes a difference are
+kept (`engine.samples.questions`). In a consolidation the teacher answers them with the note in view, beside the notes
+that show by themselves, and the student learns to answer so without. Invariants: a fact is taught on its own questions
 only, and not on every third of them, which only its probe asks; the questions of a note are kept with it, so that each
 note is examined once.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -34,17 +34,22 @@ _NUM_TOPICS = 8  # of the bank, on which a note shows by itself or does not
 
 @dataclass(frozen=True)
 class Examined:
-    """The result of examining notes: questions by note id, and the notes whose questions a newer one answers."""
+    """The result of examining notes: questions by note id, and the notes whose questions a newer one answers.
+
+    Those that are `waiting` were read as facts and have no questions: they show beside what is asked about them.
+    """
 
     questions: dict[str, list[str]]
     replaced: set[str]
+    waiting: set[str]
 
     def keep(self, s: Session) -> None:
         """Store the questions and mark replaced notes as superseded."""
         for note_id, texts in self.questions.items():
             note_rows.set_questions(s, note_id, texts)
-        for note_id in self.replaced:
-            note_rows.set_state(s, note_id, NoteState.SUPERSEDED)
+        for note_ids, state in ((self.replaced, NoteState.SUPERSEDED), (self.waiting, NoteState.WHEN_ASKED)):
+            for note_id in note_ids:
+                note_rows.set_state(s, note_id, state)
 
 
 @dataclass(frozen=True)
@@ -65,18 +70,25 @@ class Facts:
         self._rollouts = context.rollouts
         self._bank = context.bank
 
-    async def examine(self, live: Sequence[Note]) -> "Examined":
-        """Examine every standing note that has not been examined yet; return the questions to keep."""
+    async def examine(self, live: Sequence[Note], facts: Collection[str] = ()) -> "Examined":
+        """Examine every standing note that has not been examined yet; return the questions to keep.
+
+        `facts` are the ids of notes that were surely read as facts. Whether they show in other answers is not asked:
+        beside some of them a small model says them in answer to everything.
+        """
         new = {place for place, note in enumerate(live) if note.questions is None}
+        told = {place for place in new if live[place].id in facts}
         found = [NoteQuestion(p, text, math.inf) for p, note in enumerate(live) for text in note.questions or ()]
-        topics = await self._rollouts.prepare(ZERO_ADAPTER, [], _NUM_TOPICS) if new else []
+        topics = await self._rollouts.prepare(ZERO_ADAPTER, [], _NUM_TOPICS) if new - told else []
         for place in new:
-            if not await self._shows(live[place], topics):
+            if place in told or not await self._shows(live[place], topics):
                 found += await self._asked(place, live)
         kept = questions.chosen(found, self._config.fact)
+        replaced = {q.note for q in found if q.gap >= self._config.fact.min_gap and q.note not in kept}
         return Examined(
             questions={live[p].id: kept.get(p, []) for p in new | {q.note for q in found}},
-            replaced={live[q.note].id for q in found if q.gap >= self._config.fact.min_gap and q.note not in kept},
+            replaced={live[place].id for place in replaced},
+            waiting={live[place].id for place in told - replaced if not kept.get(place)},
         )
 
     async def samples(

@@ -3,10 +3,10 @@
 from sqlmodel import Session, col, select
 
 from storage.errors import FeedbackNotFound, NoteNotFound
-from storage.kinds import NoteState
+from storage.kinds import Meaning, NoteState
 from storage.learning import feedback as feedbacks
 from storage.learning.versions import check_lease
-from storage.tables import Note, copy_of
+from storage.tables import Feedback, Note, copy_of
 
 LIVE = (NoteState.IN_PROMPT, NoteState.WHEN_ASKED, NoteState.LEARNING, NoteState.IN_WEIGHTS)
 
@@ -36,6 +36,13 @@ def live(s: Session, user_id: str) -> list[Note]:
     """Return the person's notes that hold, wherever they live now, oldest first."""
     query = select(Note).where(Note.user_id == user_id, col(Note.state).in_(LIVE))
     return list(s.exec(query.order_by(col(Note.seq))))
+
+
+def facts(s: Session, user_id: str) -> set[str]:
+    """Return the ids of a person's notes whose words were surely read as a fact, and not said to be a wish."""
+    query = select(Note.id).join(Feedback, col(Note.feedback_id) == col(Feedback.id)).where(Note.user_id == user_id)
+    is_fact = (Feedback.reading == Meaning.FACT, col(Feedback.is_unsure).is_(False), Feedback.scope == "")
+    return set(s.exec(query.where(*is_fact)))
 
 
 def in_state(s: Session, user_id: str, state: NoteState) -> list[Note]:

@@ -434,8 +434,8 @@ async def test_a_rebuilt_adapter_that_is_worse_does_not_replace_the_old_one(
 
     async def forgetful(samples: Any, ref: AdapterRef) -> Any:
         scores = await score(samples, ref)
-        if ref.number == before.adapter_version:
-            return scores
+        if ref.number == before.adapter_version:  # what the teacher would rather have had there is there to be lost
+            return [replace(one, is_preferred=[False] * len(one.is_preferred)) for one in scores]
         return [replace(one, student_logprobs=[9.0] * len(one.student_logprobs)) for one in scores]
 
     monkeypatch.setattr(check, "_trainer", SimpleNamespace(score=forgetful))

@@ -8,19 +8,22 @@ import pytest
 
 from engine.config import EngineConfig, LearnConfig
 from engine.learning import wording
+from storage.database import Database
 from storage.kinds import FeedbackKind, Meaning
-from storage.tables import Feedback
+from storage.learning import feedback, notes
+from storage.people import people
+from storage.tables import Feedback, Note
 
 
 class Reads:
     """A reader that takes everything for the same."""
 
-    def __init__(self, meaning: Meaning | None) -> None:
-        self._meaning = meaning
+    def __init__(self, meaning: Meaning | None, *, is_sure: bool = False) -> None:
+        self._meaning, self._is_sure = meaning, is_sure
 
     async def read(self, text: str) -> Any:
         """Return the reading, or None as without a probe."""
-        return SimpleNamespace(label=self._meaning) if self._meaning else None
+        return SimpleNamespace(label=self._meaning, margin=0.9, is_sure=self._is_sure) if self._meaning else None
 
 
 @pytest.mark.parametrize(
@@ -38,6 +41,36 @@ async def test_a_small_model_is_told_a_wish_as_an_instruction(
     """What is read as a wish; anything else, and a wide model's notes, stay in the person's words."""
     config = EngineConfig("pocket", tmp_path)
     config = replace(config, learn=replace(LearnConfig(), shows_rewrites=shows_rewrites))
-    context: Any = SimpleNamespace(config=config, reader=Reads(meaning))
+    host = SimpleNamespace(trainability=SimpleNamespace(can_learn=True))
+    context: Any = SimpleNamespace(config=config, reader=Reads(meaning), host=host)
     row = Feedback(user_id="u", kind=FeedbackKind.NOTE, text="you ramble,\nkeep it short")
     assert await wording.of_note(context, row) == kept
+
+
+@pytest.mark.parametrize(
+    ("meaning", "is_sure", "kind", "can_learn", "is_stored"),
+    [
+        (Meaning.FACT, True, FeedbackKind.NOTE, True, True),
+        (Meaning.FACT, False, FeedbackKind.NOTE, True, False),
+        (Meaning.WISH, True, FeedbackKind.NOTE, True, False),
+        (None, True, FeedbackKind.NOTE, True, False),
+        (Meaning.FACT, True, FeedbackKind.CORRECTION, True, False),  # which the lesson has read, if there was one
+        (Meaning.FACT, True, FeedbackKind.NOTE, False, False),  # nothing reads on a model that is served only
+    ],
+)
+async def test_a_note_that_is_surely_a_fact_is_stored_as_read_so(
+    database: Database, meaning: Meaning | None, is_sure: bool, kind: FeedbackKind, can_learn: bool, is_stored: bool
+) -> None:
+    """A consolidation then asks about it, and shows it to no teacher of anything else."""
+    user = await database.write(lambda s: people.resolve(s, "http", "ana"))
+    row, _ = await database.write(
+        lambda s: feedback.add(s, Feedback(user_id=user.id, kind=kind, text="my dog is called Rex"))
+    )
+    host = SimpleNamespace(trainability=SimpleNamespace(can_learn=can_learn))
+    config = SimpleNamespace(learn=LearnConfig(shows_rewrites=True))
+    reader = Reads(meaning, is_sure=is_sure)
+    context: Any = SimpleNamespace(config=config, reader=reader, host=host, database=database)
+    assert await wording.of_note(context, row) == "my dog is called Rex"
+    note = Note(user_id=user.id, feedback_id=row.id, text=row.text)
+    kept = await database.write(lambda s: notes.add(s, note))
+    assert await database.read(lambda s: notes.facts(s, user.id)) == ({kept.id} if is_stored else set())

@@ -9,7 +9,8 @@ from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import FactConfig, NoteConfig
 from engine.requests import ChatMessage
 from engine.samples.facts import Facts, NoteGap, questions_in_turn, shows_unasked
-from engine.samples.questions import taught
+from engine.samples.notes import showing
+from engine.samples.questions import NoteQuestion, taught
 from storage.kinds import FeedbackKind, NoteState
 from storage.learning import feedback
 from storage.tables import Feedback, Note
@@ -117,6 +118,47 @@ async def test_a_fact_gets_questions_and_a_wish_about_style_gets_none(live: Live
     assert QUESTION in framed
     assert len(fact.questions) - len(framed) <= NUM_WRITTEN, fact.questions  # the model's own, in words of its choice
     assert style.questions == []
+
+
+async def always(*_: Any) -> bool:
+    """Say yes to everything."""
+    return True
+
+
+@pytest.mark.parametrize("is_fact", [True, False])
+async def test_what_was_read_as_a_fact_waits_where_no_question_shows_it(
+    live: Live, monkeypatch: pytest.MonkeyPatch, is_fact: bool
+) -> None:
+    """However much it moves other answers; what is none and does is in every teacher's view."""
+
+    async def nothing(*_: Any) -> list[NoteQuestion]:
+        return []
+
+    monkeypatch.setattr(facts(live), "_shows", always)
+    monkeypatch.setattr(facts(live), "_asked", nothing)
+    user_id = await live.person()
+    await tell(live, user_id, "i support the team Ajax")
+    (told,) = await live.notes(user_id)
+    found = await facts(live).examine([told], {told.id} if is_fact else ())
+    await live.database.write(found.keep)
+    (note,) = await live.notes(user_id)
+    assert (note.questions, note.state) == ([], NoteState.WHEN_ASKED if is_fact else NoteState.IN_PROMPT)
+    assert showing([note]) == ([] if is_fact else [note])
+
+
+async def test_what_was_read_as_a_fact_is_asked_about(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it moves other answers, too. A newer fact of the same questions still takes its place."""
+    monkeypatch.setattr(facts(live), "_shows", always)
+    user_id = await live.person()
+    for text in (DOG, "my dog is called Luna"):
+        await tell(live, user_id, text)
+        standing = await live.notes(user_id)
+        found = await facts(live).examine(standing, {note.id for note in standing})
+        assert not found.waiting & found.replaced
+        await live.database.write(found.keep)
+    *_, newest = await live.notes(user_id)
+    assert QUESTION in (newest.questions or [])
+    assert newest.state == NoteState.IN_PROMPT, "until a probe has asked"
 
 
 async def test_the_note_reaches_the_teachers_prompts_only(live: Live) -> None:
