@@ -131,11 +131,12 @@ class NoteProbe:
         staying = [note for note in facts if placed[note.id].state == NoteState.IN_PROMPT]
         if not staying:
             return placed
-        always = _Standing([note for note in probing.everything if _stays(note, placed)], [], probing.everything)
-        when_asked = replace(always, waiting=[note.id for note in staying])
+        waiting = [note.id for note in probing.everything if _waits(note) and note.id not in placed]
+        always = _Standing([note for note in probing.everything if _stays(note, placed)], waiting, probing.everything)
+        when_asked = replace(always, waiting=[*waiting, *(note.id for note in staying)])
         if await self._num_right(probing, facts, always) >= await self._num_right(probing, facts, when_asked):
             return placed
-        return placed | {key: replace(placed[key], state=NoteState.WHEN_ASKED) for key in when_asked.waiting}
+        return placed | {note.id: replace(placed[note.id], state=NoteState.WHEN_ASKED) for note in staying}
 
     async def _num_right(self, probing: _Probing, facts: Sequence[Note], standing: _Standing) -> int:
         """Return how many questions about facts are answered rightly, with these notes in the prompt."""
@@ -151,7 +152,8 @@ class NoteProbe:
             key for key, place in probing.placed.items() if place.state == NoteState.SUPERSEDED
         }
         staying = [note for note in probing.everything if note.id not in gone]
-        standing = _Standing(staying, [note.id for note in staying if note.questions], probing.everything)
+        waiting = [note.id for note in staying if note.questions or _waits(note)]
+        standing = _Standing(staying, waiting, probing.everything)
         shared = await self._pairs(probing, "", probing.prompts, probing.wishes, standing)
         found = {}
         for note in leaving:
@@ -221,6 +223,10 @@ class NoteProbe:
 def _unheld(everything: Sequence[Note]) -> dict[str, Placement]:
     """Return the places of facts under the base model, which holds none of them."""
     return {note.id: Placement(NoteState.IN_PROMPT, None) for note in everything if note.questions}
+
+
+def _waits(note: Note) -> bool:
+    return note.state == NoteState.WHEN_ASKED
 
 
 def _stays(note: Note, placed: dict[str, Placement]) -> bool:

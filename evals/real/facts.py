@@ -56,7 +56,7 @@ async def _one(study: RealStudy, seed: int, noted: str, trained: str) -> None:
         for person in (noted, trained):
             await study.client.note(person, row["note"])
     outcome = await study.client.consolidate(trained)
-    probed = await _probed(study, trained) if outcome["status"] == "learned" else []
+    probed = await _probed(study, trained)  # which place the facts that stay notes, too
     left = {note["text"] for note in probed if note["state"] == "in_weights"}
     study.journal.record({
         "event": "consolidated", "seed": seed, "status": outcome["status"], "reason": outcome.get("reason", ""),
@@ -81,7 +81,7 @@ async def _probed(study: RealStudy, person: str) -> list[dict[str, Any]]:
     notes, still_s = await study.client.notes(person), time.perf_counter()
     while time.perf_counter() < ends_s and any(note["state"] != "in_weights" for note in notes):
         now = await study.client.notes(person)
-        if now != notes or any(note.get("probe") is None for note in now):
+        if now != notes or any(note["state"] == "in_prompt" and note.get("probe") is None for note in now):
             notes, still_s = now, time.perf_counter()
         elif time.perf_counter() - still_s > STILL_S:
             break

@@ -109,6 +109,26 @@ async def test_facts_that_drown_each_other_wait_for_their_questions(
     assert placed == before | {key: Placement(state, 0.5) for key in ("0", "2")}
 
 
+async def test_what_waits_without_a_question_of_its_own_waits_in_every_comparison(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fact told in passing stands before no question of another one, whichever way that is shown."""
+    fact = Note(id="0", user_id="u", text="fact", questions=["a"], seq=0)
+    told = Note(id="1", user_id="u", text="told", questions=[], state=NoteState.WHEN_ASKED, seq=1)
+    seen: list[list[str]] = []
+
+    async def num_right(_probing: Any, _facts: list[Note], standing: Any) -> int:
+        seen.append(list(standing.waiting))
+        return len(seen)
+
+    probe = live.parts.note_probe
+    monkeypatch.setattr(probe, "_num_right", num_right)
+    before = {"0": Placement(NoteState.IN_PROMPT, 0.5)}
+    placed = await probe._in_view(_Probing(ZERO_ADAPTER, [fact, told], [], []), before)
+    assert seen == [["1"], ["1", "0"]]
+    assert placed == {"0": Placement(NoteState.WHEN_ASKED, 0.5)}
+
+
 async def test_the_engine_calls_of_a_probe_are_bounded(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """A note is scored twice for each prompt, in three rounds at most, and shares its prompts with the others."""
     user_id, _ = await live.pupil()
