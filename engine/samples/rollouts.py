@@ -136,9 +136,10 @@ class RolloutStore:
 
     def lacks_tasks(self, ref: AdapterRef, like: Sequence[ChatMessage]) -> bool:
         """Return True if the bank has tasks for the tools of an agent's work, and this version has answered none."""
+        if (ref.name, workplace(like)) in self._ready:
+            return False
         tools = [tool["function"]["name"] for tool in carried(like)]
-        has_some = bool(self._bank.sample_tasks(1, tools, random.Random()))
-        return has_some and (ref.name, workplace(like)) not in self._ready
+        return bool(self._bank.sample_tasks(1, tools, random.Random()))
 
     def drop(self, name: str) -> None:
         """Forget the rollouts of a version that is out of use."""
