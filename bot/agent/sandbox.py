@@ -11,6 +11,7 @@ import copy
 import math
 import os
 import pwd
+import select
 import shutil
 import signal
 import time
@@ -32,6 +33,7 @@ _TOPS = (Path("/bin"), Path("/lib"), Path("/lib64"), Path("/sbin"))  # links int
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "TERM": "dumb"}  # noqa: S108
 UNGUARDED = Guard()
 _WATCH_S = 0.1
+_END_MS = 5_000  # for the kernel to end what was killed
 _CHUNK_BYTES = 64 * 1024
 
 NOT_INSTALLED = "bubblewrap is not installed: apt install bubblewrap"
@@ -139,7 +141,7 @@ class Sandbox:
             await asyncio.wait({talk, watch}, return_when=asyncio.FIRST_COMPLETED)
             ended_by = watch.result() if watch.done() else ""
             if ended_by:
-                _kill(process)
+                await _kill(process)
             await talk
             return Finished(output.text, None if ended_by else await process.wait(), ended_by)
         finally:
@@ -280,24 +282,54 @@ async def _drain(process: asyncio.subprocess.Process, output: CutOutput) -> None
         output.take(chunk)
 
 
-def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kill bubblewrap if it still runs: the first process of its namespace dies with it, and all others with that.
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """Kill bubblewrap if it still runs, and wait until nothing of its namespace is left.
 
-    At its start that first process waits for bubblewrap, and would wait for ever: then it is in its group still.
+    The namespace's first process is bubblewrap's child and the last of it to be gone, as the kernel ends all others
+    before. At its start it waits for bubblewrap, and would wait for ever, so it is not left to die with that.
     """
     if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            await asyncio.to_thread(_kill_with_children, process.pid)
+
+
+def _kill_with_children(pid: int) -> None:
+    """Kill a group of processes and its leader's children. Blocking. Raises as `os.kill` and psutil do."""
+    os.killpg(pid, signal.SIGSTOP)  # from here on it begins no other
+    with ExitStack() as stack:
+        try:
+            children = [stack.enter_context(_watched_end(child.pid)) for child in psutil.Process(pid).children()]
+        finally:
+            os.killpg(pid, signal.SIGKILL)
+        for child in children:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(child, signal.SIGKILL)
+            _wait_until_ended(child)
+
+
+@contextmanager
+def _watched_end(pid: int) -> Iterator[int]:
+    """Yield a descriptor of a process, which is ready to be read once that has ended."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _wait_until_ended(descriptor: int) -> None:
+    end = select.poll()
+    end.register(descriptor, select.POLLIN)
+    end.poll(_END_MS)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill it, and wait until it is gone, without listening any more.
+    """Kill it, and wait until it is gone, without listening any more: what it wrote last is not waited for.
 
-    A process that had just begun may outlive it until its `life` is closed, and hold the output, for whose end `wait`
-    would wait. The pipes alone are closed: the transport's own end looks for the process's status, too, and the one
+    The pipes alone are closed: the transport's own end looks for the process's status, too, and the one
     that waits for it would then find none.
     """
-    _kill(process)
+    await _kill(process)
     assert process.stdin is not None
     unread = process.stdin.transport
     if unread.get_write_buffer_size():

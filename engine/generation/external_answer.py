@@ -18,6 +18,7 @@ from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import with_notes
 from engine.requests import GIVEN, GenerateRequest, GenerateResult, Likelihood
 from engine.sample import Sample
+from engine.samples.notes import recorded
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ async def adopt(reading: Reading, request: GenerateRequest, notes: Sequence[str]
     return GenerateResult(
         text=text,
         messages=request.messages,
-        notes=[*dict.fromkeys(notes)],
+        notes=recorded(notes),
         prompt_token_ids=prompt_ids,
         completion_token_ids=answer_ids,
         logprobs=logprobs,

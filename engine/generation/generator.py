@@ -94,7 +94,7 @@ class Generator:
             structural_tag=form.structural_tag,
         )
         reasoning = Reasoning(self._prompts.marks, is_open=self._prompts.opens_thoughts(prompt))
-        told = [*dict.fromkeys(standing)]
+        told = notes.recorded(standing)
         answer = AnswerStream(request, told, prompt, ref.number, sampling, reasoning, asked_s, form.calls)
         stream = self._host.generate(prompt, sampling, ref, f"chat-{uuid.uuid4().hex}", request.priority)
         async with aclosing(stream):

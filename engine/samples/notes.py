@@ -178,6 +178,11 @@ def emphasised(notes: Sequence[Note], config: NoteConfig, max_model_len: int) ->
     return twice if len(twice) == len(notes) + len(called) else [note.text for note in notes]
 
 
+def recorded(words: Sequence[str]) -> list[str]:
+    """Return the notes that an answer is recorded with: what its prompt says twice, once."""
+    return list(dict.fromkeys(words))
+
+
 def said(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[str]:
     """Return the words of the notes that fit."""
     return [note.text for note in fitting(notes, config, max_model_len)]

@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import subprocess
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,19 @@ async def test_what_is_cancelled_is_ended(sandbox: Sandbox) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await until(lambda: not running("4714"))
+    assert not running("4714")
+
+
+async def test_what_is_cancelled_at_any_moment_leaves_nothing(sandbox: Sandbox) -> None:
+    """Neither bubblewrap's own processes nor those of the command, from the first moment on."""
+    for moment in range(30):
+        task = asyncio.create_task(sandbox.run(["sleep", "4716"]))
+        await asyncio.sleep(moment * 0.003)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        words = [process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"])]
+        assert not [line for line in words if line[-1:] == ["4716"]]
 
 
 async def test_what_is_cancelled_at_its_start_is_ended(
@@ -159,7 +172,7 @@ async def test_what_is_cancelled_at_its_start_is_ended(
         is_told.set()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await until(lambda: not running("4732"))
+        assert not running("4732")
 
 
 async def test_a_fork_bomb_has_a_bound(sandbox: Sandbox) -> None:
