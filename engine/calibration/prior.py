@@ -15,7 +15,7 @@ from engine.config import EngineConfig, LearnConfig
 
 _REFERENCE_RATE, _REFERENCE_WIDTH, _EXPONENT = 5e-4, 2000, 0.78
 _FAMILY_FACTORS = {"qwen2": 2.0, "qwen3": 2.0}
-_READS_EXAMPLES = 1024  # width from which on a model is taken to tell an example's form from what it is about
+_READS_WELL = 1024  # width from which on a model is taken to find a fact, and to tell an example's form from its topic
 _CHANGE_PER_RATE = 12.0  # of the bound; a good lesson changes a value by 3 to 4 times the rate, on models of any size
 _LOWEST_RATE, _HIGHEST_RATE = 1e-5, 1e-2
 _WIDE_GATE = {"max_divergence_left": 0.7, "max_unasked": 0.15, "max_unasked_worst": 0.6}
@@ -32,6 +32,7 @@ REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "guidance_scale": 1.5,
     "reads_hindsight": False,
     "shows_rewrites": False,  # wide models read examples: see `estimate`
+    "facts_in_message": True,  # wide models find them among the notes
     "opening_weight": 6.0,
     "closing_weight": 6.0,
     "max_rollout_tokens": 64,
@@ -49,13 +50,13 @@ def found_or_estimated(config: EngineConfig, folder: Path, fingerprint: str) -> 
 def estimate(folder: Path, model: str, fingerprint: str, learn: LearnConfig) -> Calibration:
     """Return the estimate for the model in a folder. Blocking: reads its configuration."""
     settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    rate, width = first_rate(settings), _width(settings)
+    rate, is_wide = first_rate(settings), _width(settings) >= _READS_WELL
     return Calibration(
         model,
         fingerprint,
         settings_hash(learn),
         is_measured=False,
-        learn={"learning_rate": rate, **REAL_MODEL, "shows_rewrites": width >= _READS_EXAMPLES},
+        learn={"learning_rate": rate, **REAL_MODEL, "shows_rewrites": is_wide, "facts_in_message": not is_wide},
         gate=_WIDE_GATE | {"max_value_change": float(f"{_CHANGE_PER_RATE * rate:.2g}")},
     )
 

@@ -64,6 +64,7 @@ class LearnConfig:
     reads_hindsight: bool = True  # and behind the question, even if it reads it as a note; rewritten answers always are
     hindsight_wording: Wording = "heed"  # the words around the feedback behind the question
     shows_rewrites: bool = True  # as examples to other prompts; false: those get forms, also of wishes, in plain words
+    facts_in_message: bool = False  # what a question calls up stands before it, in its message; false: twice as a note
     keeps_optimizer: bool = False  # an update goes on with the optimizer that made its parent, while it is in memory
     ema_rate: float = 0.05  # per step, share of the student in the "ema" teacher
     trust_region_mix: float = 0.05  # share of the current student's logits in the "trust_region" teacher

@@ -7,18 +7,16 @@ was given, and is never taken for on-policy.
 
 import time
 import uuid
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from engine.adapter_ref import AdapterRef
 from engine.errors import PromptTooLongError
+from engine.generation.told import Told
 from engine.host.trainer_client import TrainerClient
 from engine.host.vllm_host import VllmHost
 from engine.prompts.builder import PromptBuilder
-from engine.prompts.hindsight import with_notes
 from engine.requests import GIVEN, GenerateRequest, GenerateResult, Likelihood
 from engine.sample import Sample
-from engine.samples.notes import recorded
 
 
 @dataclass(frozen=True)
@@ -45,34 +43,34 @@ class Reading:
         return score.student_logprobs
 
 
-async def score(reading: Reading, request: GenerateRequest, notes: Sequence[str], answer: str) -> Likelihood:
-    """Return the log-probabilities of a text as the answer to `request`, without its end; an empty text has none.
+async def score(reading: Reading, told: Told, answer: str) -> Likelihood:
+    """Return the log-probabilities of a text as the answer to what was `told`, without its end; an empty text has none.
 
     Raises:
         PromptTooLongError: conversation and answer together are longer than what the model reads.
     """
     prompts = reading.prompts
-    prompt_ids = prompts.prompt_token_ids(with_notes(request.messages, notes))
+    prompt_ids = prompts.prompt_token_ids(told.messages)
     answer_ids = prompts.answer_token_ids(answer)
     logprobs = await reading.logprobs(prompt_ids, answer_ids)
     return Likelihood(len(prompt_ids), [prompts.token_text(token_id) for token_id in answer_ids], logprobs)
 
 
-async def adopt(reading: Reading, request: GenerateRequest, notes: Sequence[str], text: str) -> GenerateResult:
-    """Return `text` as the whole answer to `request`, read with the notes in the prompt.
+async def adopt(reading: Reading, request: GenerateRequest, told: Told, text: str) -> GenerateResult:
+    """Return `text` as the whole answer to `request`, read behind what was `told` of it.
 
     Raises:
         PromptTooLongError: conversation and answer together are longer than what the model reads.
     """
     started_s = time.perf_counter()
     prompts = reading.prompts
-    prompt_ids = prompts.prompt_token_ids(with_notes(request.messages, notes))
+    prompt_ids = prompts.prompt_token_ids(told.messages)
     answer_ids = [*prompts.answer_token_ids(text), prompts.end_token_id]
     logprobs = await reading.logprobs(prompt_ids, answer_ids)
     return GenerateResult(
         text=text,
         messages=request.messages,
-        notes=recorded(notes),
+        notes=told.notes,
         prompt_token_ids=prompt_ids,
         completion_token_ids=answer_ids,
         logprobs=logprobs,

@@ -76,6 +76,15 @@ def with_notes(messages: Sequence[ChatMessage], notes: Sequence[str]) -> list[Ch
     return [{"role": "system", "content": block}, *(dict(m) for m in messages)]
 
 
+def with_facts(messages: Sequence[ChatMessage], facts: Sequence[str]) -> list[ChatMessage]:
+    """Return the conversation with facts in its last user message, a line each in a paragraph before the words."""
+    last = max((i for i, m in enumerate(messages) if m["role"] == "user"), default=None)
+    told = [dict(m) for m in messages]
+    if facts and last is not None:
+        told[last]["content"] = "\n".join([*(" ".join(fact.split()) for fact in facts), "", told[last]["content"]])
+    return told
+
+
 def without_notes(system: str) -> tuple[str, str]:
     """Return a system message's own words, and the notes behind them, a line each."""
     own, header, notes = system.rpartition(_NOTES_HEADER)

@@ -9,13 +9,13 @@ note is examined once.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import NoteConfig
-from engine.prompts.hindsight import Hindsight, teacher_messages, with_notes
+from engine.prompts.hindsight import with_facts, with_notes
 from engine.requests import ChatMessage
 from engine.sample import Sample
 from engine.samples import lessons, questions
@@ -30,6 +30,7 @@ from storage.learning import notes as note_rows
 from storage.tables import Note
 
 _NUM_TOPICS = 8  # of the bank, on which a note shows by itself or does not
+View = Callable[[list[ChatMessage], str], list[ChatMessage]]  # of a conversation with a note
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,16 @@ class Facts:
         """
         pairs = questions_in_turn(live, limit)
         conversations = [_conversation(text) for _, text in pairs]
-        seen = _with_their_notes(pairs, standing)
+        seen = [self._beside(_conversation(text), note.text, standing) for note, text in pairs]
         ref = ZERO_ADAPTER if self._config.learn.teacher == "base" else parent
         answers = zip(conversations, seen, await self._answers(ref, seen), strict=True)
         return [lessons.teacher_sample(*answer, self._prompts) for answer in answers]
+
+    def _beside(self, question: list[ChatMessage], fact: str, standing: Sequence[str] = ()) -> list[ChatMessage]:
+        """Return a question as it is read beside the notes that show unasked and a fact, as in an answer's prompt."""
+        if self._config.learn.facts_in_message:
+            return with_notes(with_facts(question, [fact]), standing)
+        return with_notes(question, [*standing, fact])
 
     async def untold(self, live: Sequence[Note], num_told: int) -> list[Sample]:
         """Return questions about things that no note tells, as the base model answers them; none if there is no fact.
@@ -146,7 +153,8 @@ class Facts:
         self, ref: AdapterRef, asked: Sequence[tuple[Note, str]], live: Sequence[Note], standing: Sequence[str]
     ) -> list[bool]:
         """Return for each question whether it is answered with a word of its note's own."""
-        answers = await self._answers(ref, _with_their_notes(asked, standing))
+        seen = [self._beside(_conversation(text), note.text, standing) for note, text in asked]
+        answers = await self._answers(ref, seen)
         own = {note.id: questions.own_words(note.text, _others(note, live)) for note in live}
         pairs = zip(asked, answers, strict=True)
         return [questions.tells(own[note.id], text, self._prompts.text(answer)) for (note, text), answer in pairs]
@@ -165,7 +173,7 @@ class Facts:
         A wish about style moves most; a name that was told now and then moves one by chance. Each move is held against
         that of a placebo: on a real model any system prompt moves every answer.
         """
-        found = await self._gaps(note, [(r.messages, r.response_token_ids) for r in topics])
+        found = await self._gaps(note, [(r.messages, r.response_token_ids) for r in topics], _among_notes)
         return shows_unasked(found, self._config.note)
 
     async def _asked(self, place: int, live: Sequence[Note]) -> list[NoteQuestion]:
@@ -173,13 +181,13 @@ class Facts:
         note, others = live[place], _others(live[place], live)
         texts = [*await self._written(note), *questions.framed(note.text, self._bank.frames, others)]
         conversations = [_conversation(text) for text in dict.fromkeys(texts)]
-        answers = await self._answers(ZERO_ADAPTER, [with_notes(c, [note.text]) for c in conversations])
+        answers = await self._answers(ZERO_ADAPTER, [self._beside(c, note.text) for c in conversations])
         pairs = [(c, answer) for c, answer in zip(conversations, answers, strict=True) if answer]
         own = questions.own_words(note.text, others)
         telling = [
             (c, answer) for c, answer in pairs if questions.tells(own, c[-1]["content"], self._prompts.text(answer))
         ]
-        gaps = zip(telling or pairs, await self._gaps(note, telling or pairs), strict=True)
+        gaps = zip(telling or pairs, await self._gaps(note, telling or pairs, self._beside), strict=True)
         bound = self._config.note.placebo_factor
         return [
             NoteQuestion(place, c[-1]["content"], gap.note) for (c, _), gap in gaps if gap.note >= bound * gap.placebo
@@ -191,12 +199,14 @@ class Facts:
         answers = await self._rollouts.by_teacher(ZERO_ADAPTER, wanted)
         return [text for answer in answers if (text := questions.cleaned(self._prompts.text(answer)))]
 
-    async def _gaps(self, note: Note, answers: Sequence[tuple[list[ChatMessage], list[int]]]) -> list[NoteGap]:
-        """Return how far the note alone and a placebo alone move each answer."""
+    async def _gaps(
+        self, note: Note, answers: Sequence[tuple[list[ChatMessage], list[int]]], view: View
+    ) -> list[NoteGap]:
+        """Return how far the note alone and a placebo alone move each answer, where `view` puts them."""
         found = []
         for messages, response_ids in answers:
             pairs = [
-                lessons.teacher_sample(messages, with_notes(messages, [text]), response_ids, self._prompts)
+                lessons.teacher_sample(messages, view(messages, text), response_ids, self._prompts)
                 for text in (note.text, placebo(note.text, self._prompts))
             ]
             if len(usable(pairs)) < len(pairs):  # longer than the trainer reads
@@ -233,9 +243,8 @@ def in_turn(asked: Sequence[tuple[Note, Sequence[str]]], limit: int) -> list[tup
     return [(note, text) for turn in range(longest) for note, texts in asked for text in texts[turn : turn + 1]][:limit]
 
 
-def _with_their_notes(asked: Sequence[tuple[Note, str]], standing: Sequence[str]) -> list[list[ChatMessage]]:
-    """Return questions as they are read beside the notes that show unasked and each its own."""
-    return [teacher_messages(_conversation(text), [*standing, note.text], Hindsight()) for note, text in asked]
+def _among_notes(messages: list[ChatMessage], text: str) -> list[ChatMessage]:
+    return with_notes(messages, [text])
 
 
 def _others(note: Note, live: Sequence[Note]) -> list[str]:

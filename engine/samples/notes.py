@@ -123,8 +123,25 @@ def shown(notes: Sequence[Note], live: Sequence[Note], messages: Sequence[ChatMe
 
 def concerns(note: Note, live: Sequence[Note], messages: Sequence[ChatMessage]) -> bool:
     """Return True if the person's newest turns share one of the note's own words among the `live` ones."""
+    return bool(_shared_words(note, live, messages))
+
+
+def best_last(notes: Sequence[Note], live: Sequence[Note], messages: Sequence[ChatMessage]) -> list[Note]:
+    """Return the notes that concern the newest turns, the closest last.
+
+    One goes where another shares all the words that it shares, and more: "my favourite colour" is no question about
+    the favourite food, and a small model answers it with what stands nearest.
+    """
+    shared = {note.id: _shared_words(note, live, messages) for note in notes}
+    found = [
+        note for note in notes if shared[note.id] and not any(shared[note.id] < words for words in shared.values())
+    ]
+    return sorted(found, key=lambda note: len(shared[note.id]))
+
+
+def _shared_words(note: Note, live: Sequence[Note], messages: Sequence[ChatMessage]) -> set[str]:
     asked = [message["content"] for message in messages if message["role"] == "user"][-_NUM_TURNS:]
-    return not _own_words(note, live).isdisjoint(_telling_words(" ".join(asked)))
+    return _own_words(note, live) & _telling_words(" ".join(asked))
 
 
 def _own_words(note: Note, live: Sequence[Note]) -> set[str]:
@@ -176,11 +193,6 @@ def emphasised(notes: Sequence[Note], config: NoteConfig, max_model_len: int) ->
     called = [note for note in notes if note.state == NoteState.WHEN_ASKED]
     twice = said([*notes, *called], config, max_model_len)
     return twice if len(twice) == len(notes) + len(called) else [note.text for note in notes]
-
-
-def recorded(words: Sequence[str]) -> list[str]:
-    """Return the notes that an answer is recorded with: what its prompt says twice, once."""
-    return list(dict.fromkeys(words))
 
 
 def said(notes: Sequence[Note], config: NoteConfig, max_model_len: int) -> list[str]:

@@ -51,7 +51,9 @@ def test_the_bound_on_each_value_follows_the_rate(tmp_path: Path, width: int, go
     assert good * rate / 1e-2 < bound
 
 
-OWN = {"guidance_scale": 1.0, "reads_hindsight": True}  # of weights that were trained on heed's own prompts (ADR 40)
+OWN = {  # of weights that were trained on heed's own prompts (ADR 40)
+    "guidance_scale": 1.0, "reads_hindsight": True, "facts_in_message": False,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("path", sorted(record.SHIPPED.glob("*.json")), ids=lambda path: path.name)
@@ -65,6 +67,7 @@ def test_a_shipped_calibration_teaches_as_the_estimate_does(path: Path) -> None:
 
 @pytest.mark.parametrize(("width", "shows"), [(576, False), (1024, True), (4096, True)])
 def test_a_wide_model_is_shown_rewritten_answers(tmp_path: Path, width: int, *, shows: bool) -> None:
-    """A narrow one takes what the example is about for the wish."""
+    """A narrow one takes what the example is about for the wish, and finds no fact among its notes."""
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "hidden_size": width}))
-    assert prior.estimate(tmp_path, "m", "0" * 16, LearnConfig()).learn["shows_rewrites"] is shows
+    learn = prior.estimate(tmp_path, "m", "0" * 16, LearnConfig()).learn
+    assert (learn["shows_rewrites"], learn["facts_in_message"]) == (shows, not shows)

@@ -14,6 +14,7 @@ from engine.prompts.hindsight import (
     plain_messages,
     solution_note,
     teacher_messages,
+    with_facts,
     with_hindsight,
     with_notes,
 )
@@ -64,6 +65,18 @@ def test_notes_make_a_system_message_where_there_is_none() -> None:
     noted = with_notes(CHAT[1:], ["be brief"])
     assert [m["role"] for m in noted] == ["system", "user", "assistant", "user"]
     assert "- be brief" in noted[0]["content"]
+
+
+@given(chats)
+def test_facts_stand_before_the_last_question(chat: list[ChatMessage]) -> None:
+    """In a paragraph of their own; without facts or a question all stays as it is."""
+    found = with_facts(chat, ["My dog is\ncalled Rex.", "I like blue."])
+    *before, last = [message for message in found if message["role"] == "user"]
+    asked = [message for message in chat if message["role"] == "user"]
+    assert before == asked[:-1]
+    assert last["content"] == f"My dog is called Rex.\nI like blue.\n\n{asked[-1]['content']}"
+    assert with_facts(chat, []) == chat
+    assert with_facts([{"role": "system", "content": "x"}], ["y"]) == [{"role": "system", "content": "x"}]
 
 
 @given(st.lists(texts, min_size=1, max_size=16))

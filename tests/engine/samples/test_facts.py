@@ -1,6 +1,7 @@
 """engine.samples.facts with the real engine: facts that a person told once, learned and answered without a note."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -173,6 +174,21 @@ async def test_the_note_reaches_the_teachers_prompts_only(live: Live) -> None:
     for sample in samples:
         assert all(text in decode(sample.teacher_ids) for text in (DOG, "use lowercase"))
         assert DOG not in decode(sample.student_ids)
+
+
+async def test_a_small_models_teacher_reads_the_fact_before_the_question(live: Live) -> None:
+    """As its answers do, so that what is measured of a fact is what a person sees."""
+    user_id, context = await live.person(), live.parts.context
+    await tell(live, user_id, DOG)
+    known = await examined(live, user_id)
+    learn = replace(context.config.learn, facts_in_message=True)
+    small = Facts(replace(context, config=replace(context.config, learn=learn)))
+    (sample,) = await small.samples(ZERO_ADAPTER, known, ["use lowercase"], 1)
+    seen = live.host.tokenizer.decode(sample.teacher_ids)
+    asked = taught(known[0].questions or [])[0].rstrip("?")
+    assert seen.index("use lowercase") < seen.index(DOG) < seen.rindex(asked)
+    assert seen.count(DOG) == 1
+    assert DOG not in live.host.tokenizer.decode(sample.student_ids)
 
 
 async def test_a_question_has_the_newest_answer(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:

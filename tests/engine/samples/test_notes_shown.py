@@ -3,7 +3,7 @@
 import pytest
 
 from engine.config import NoteConfig
-from engine.samples.notes import concerns, emphasised, recorded, shown
+from engine.samples.notes import concerns, emphasised, shown
 from storage.kinds import NoteState
 from storage.tables import Note
 
@@ -78,7 +78,6 @@ def test_a_fact_that_is_called_up_is_said_once_more_behind_all_notes() -> None:
     (wish,) = noted("be brief", state=NoteState.IN_PROMPT)
     said = emphasised([fact, wish, other], NoteConfig(), 1024)
     assert said == ["i like blue", "be brief", "my dog is called Rex", "i like blue", "my dog is called Rex"]
-    assert recorded(said) == ["i like blue", "be brief", "my dog is called Rex"]
     assert emphasised([wish], NoteConfig(), 1024) == ["be brief"]
 
 
