@@ -19,7 +19,7 @@ from engine.host.memory import memory_need
 from engine.host.model_files import fingerprint
 from engine.host.model_sampling import own_sampling as own_sampling  # for `heed doctor`
 from engine.host.model_shape import ModelShape
-from engine.host.vllm_settings import cpu_dtype
+from engine.host.vllm_settings import cpu_dtype_of
 from engine.host.vllm_settings import has_gpu as has_gpu  # for `heed doctor`
 from engine.pocket import PACKAGED
 from engine.requests import ModelLearning
@@ -33,7 +33,11 @@ MODELS_FOLDER = "models"  # below the data directory
 _TITLES = {POCKET: "The pocket model", "workshop": "The pocket model's workshop"}
 _POCKET_LICENCE = "Apache-2.0"  # made by this project
 _SMOLLM2_BYTES = 273_000_000  # of disk, once it is there
-_SMOLLM2_MEMORY = 3_300_000_000  # with the default settings and weights of 16 bits
+_SMOLLM2_SETTINGS = {  # of its config.json, before it is here
+    "num_hidden_layers": 30, "hidden_size": 576, "intermediate_size": 1536, "num_attention_heads": 9,
+    "num_key_value_heads": 3, "vocab_size": 49_152, "max_position_embeddings": 8192, "tie_word_embeddings": True,
+    "dtype": "bfloat16",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,22 +95,27 @@ async def check_teacher(config: BetterAnswersConfig) -> str:
 def _smollm2(folder: Path, config: EngineConfig) -> NamedModel:
     if (folder / "config.json").is_file():
         return _in_folder(smollm2.NAME, folder, smollm2.LICENCE, config)
-    return NamedModel(smollm2.NAME, smollm2.TITLE, _SMOLLM2_BYTES, _SMOLLM2_MEMORY, False, smollm2.LICENCE, False)
+    found = record.find(config, smollm2.FINGERPRINT)
+    memory = _memory(_SMOLLM2_SETTINGS, found.applied(config) if found is not None else config)
+    is_known = found is not None and found.is_measured
+    return NamedModel(smollm2.NAME, smollm2.TITLE, _SMOLLM2_BYTES, memory, False, smollm2.LICENCE, is_known)
 
 
 def _in_folder(name: str, folder: Path, licence: str, config: EngineConfig) -> NamedModel:
     size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
     is_known = is_calibrated(folder, config)
-    return NamedModel(name, title_of(name), size, _memory(folder, config), True, licence, is_known)
-
-
-def _memory(folder: Path, config: EngineConfig) -> int | None:
-    """Return the bytes a model needs on this machine, or None if its config.json does not tell."""
-    is_cpu, dtype = not has_gpu(), config.host.dtype
-    num_slots = config.host.num_slots(is_cpu=is_cpu)
     try:
-        settings: Mapping[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        dtype = cpu_dtype(folder) if is_cpu and dtype == "auto" else dtype
-        return memory_need(ModelShape.of(settings), config, 4 if dtype in ("float", "float32") else 2, num_slots).total
+        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        memory = _memory(settings, prior.found_or_estimated(config, folder, fingerprint(folder)).applied(config))
     except (OSError, KeyError, ValueError, TypeError):
-        return None
+        memory = None
+    return NamedModel(name, title_of(name), size, memory, True, licence, is_known)
+
+
+def _memory(settings: Mapping[str, Any], config: EngineConfig) -> int:
+    """Return the bytes a model needs on this machine. Raises KeyError, ValueError or TypeError without its shape."""
+    is_cpu, dtype = not has_gpu(), config.host.dtype
+    dtype = cpu_dtype_of(settings) if is_cpu and dtype == "auto" else dtype
+    value_bytes = 4 if dtype in ("float", "float32") else 2
+    num_slots = config.host.num_slots(is_cpu=is_cpu)
+    return memory_need(ModelShape.of(settings), config, value_bytes, num_slots, is_cpu=is_cpu).total

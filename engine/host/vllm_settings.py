@@ -8,7 +8,7 @@ import logging.config
 import os
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,11 @@ def has_gpu(dev: Path = Path("/dev")) -> bool:
 
 def cpu_dtype(model_folder: Path, cpu_info: Path = Path("/proc/cpuinfo")) -> str:
     """Return the type a CPU computes in: bfloat16 for a checkpoint of 16 bits if its cores can, else float32."""
-    config = json.loads((model_folder / "config.json").read_text(encoding="utf-8"))
+    return cpu_dtype_of(json.loads((model_folder / "config.json").read_text(encoding="utf-8")), cpu_info)
+
+
+def cpu_dtype_of(config: Mapping[str, Any], cpu_info: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the same for a Hugging Face model configuration. Blocking: one file."""
     checkpoint = str(config.get("dtype") or config.get("torch_dtype") or "float32")
     if checkpoint not in ("bfloat16", "float16") or not cpu_info.is_file():
         return "float32"

