@@ -22,7 +22,7 @@ from storage.database import Database, Session
 from storage.errors import PersonNotFound, StorageError
 from storage.learning import versions
 from storage.learning.serving_state import ServingState, serving_states
-from storage.tables import AdapterVersion
+from storage.tables import AdapterVersion, Note
 
 logger = logging.getLogger(__name__)
 
@@ -54,15 +54,15 @@ class ActiveAdapters:
         """Return the person's adapter, ready to be named by a request. Raise PersonNotFound, EngineRestarting."""
         return (await self.active_with_notes(user_id))[0]
 
-    async def active_with_notes(self, user_id: str) -> tuple[AdapterRef, ServingState]:
-        """Return what `active` returns, with the state it was read from: the notes that hold beside that version."""
+    async def active_with_notes(self, user_id: str) -> tuple[AdapterRef, list[Note]]:
+        """Return what `active` returns, with the notes that hold beside that version, oldest first."""
         while True:
             now = await self._states.ask(user_id)
             if now is None:
                 raise PersonNotFound(f"no person {user_id!r}")
             ref = await self.served(user_id, now.version)
             if ref is not None:
-                return ref, now
+                return ref, now.notes
 
     async def served(self, user_id: str, version: AdapterVersion | None) -> AdapterRef | None:
         """Return the adapter of the person's active version, None for the base model, ready to be named by a request.

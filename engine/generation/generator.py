@@ -24,10 +24,7 @@ from engine.prompts.token_bytes import TokenBytes
 from engine.requests import ChatMessage, Delta, GenerateRequest, GenerateResult, Likelihood, ModelSkills
 from engine.samples import notes
 from engine.samples.context import LearningContext
-from storage.learning.serving_state import ServingState
 from storage.tables import Note
-
-_NOBODY = ServingState(None)  # the base model, and no notes
 
 
 class Generator:
@@ -54,24 +51,24 @@ class Generator:
     async def generate(self, request: GenerateRequest) -> AsyncGenerator[Delta, None]:
         """Stream an answer; the last delta carries the result. Raises PromptTooLongError or EngineRestarting."""
         asked_s = time.perf_counter()
-        ref, person = await self._served_to(request)
+        ref, live = await self._served_to(request)
         with self._active.using(ref):
             # Closed with this one: a caller who leaves ends the stream at once.
-            async with aclosing(self._answer(request, ref, self._told(request, person, ref), asked_s)) as deltas:
+            async with aclosing(self._answer(request, ref, self._told(request, live, ref), asked_s)) as deltas:
                 async for delta in deltas:
                     yield delta
 
     async def score(self, request: GenerateRequest, answer: str) -> Likelihood:
         """Return how likely `answer` is in reply to `request`. Raises PromptTooLongError or EngineRestarting."""
-        ref, person = await self._served_to(request)
+        ref, live = await self._served_to(request)
         with self._active.using(ref):
-            return await external_answer.score(self._reading(ref), self._told(request, person, ref), answer)
+            return await external_answer.score(self._reading(ref), self._told(request, live, ref), answer)
 
     async def adopt(self, request: GenerateRequest, text: str) -> GenerateResult:
         """Return `text` as heed's own answer to `request`. Raises PromptTooLongError, EngineRestarting."""
-        ref, person = await self._served_to(request)
+        ref, live = await self._served_to(request)
         with self._active.using(ref):
-            return await external_answer.adopt(self._reading(ref), request, self._told(request, person, ref), text)
+            return await external_answer.adopt(self._reading(ref), request, self._told(request, live, ref), text)
 
     async def _answer(
         self, request: GenerateRequest, ref: AdapterRef, told: Told, asked_s: float
@@ -111,12 +108,12 @@ class Generator:
             return AnswerForm()
         return await asyncio.to_thread(AnswerForm.of, self._call_format, self._host.tokenizer, request)
 
-    async def _served_to(self, request: GenerateRequest) -> tuple[AdapterRef, ServingState]:
-        """Return the adapter a request is answered with, and its person's notes that hold beside it."""
+    async def _served_to(self, request: GenerateRequest) -> tuple[AdapterRef, list[Note]]:
+        """Return the adapter a request is answered with, and the notes that hold beside it."""
         if request.adapter == "base":
-            return ZERO_ADAPTER, _NOBODY
-        ref, person = await self._active.active_with_notes(request.user_id)
-        return ref, person if request.notes == "auto" else _NOBODY
+            return ZERO_ADAPTER, []
+        ref, live = await self._active.active_with_notes(request.user_id)
+        return ref, live if request.notes == "auto" else []
 
     def notes_in_prompt(self, live: Sequence[Note], version: int, messages: Sequence[ChatMessage] = ()) -> list[Note]:
         """Return the notes in the prompt of an answer, oldest first, out of those that stand.
@@ -132,9 +129,9 @@ class Generator:
         most = notes.prompt_room(self._config.note, self._host.max_model_len)
         return notes.num_tokens(text, self._prompts.count), most
 
-    def _told(self, request: GenerateRequest, person: ServingState, ref: AdapterRef) -> Told:
-        shown = self.notes_in_prompt(person.notes, ref.number, request.messages)
-        return told(request, shown, person, self._config, self._host.max_model_len)
+    def _told(self, request: GenerateRequest, live: Sequence[Note], ref: AdapterRef) -> Told:
+        shown = self.notes_in_prompt(live, ref.number, request.messages)
+        return told(request, shown, live, self._config, self._host.max_model_len)
 
     def _reading(self, ref: AdapterRef) -> Reading:
         return Reading(self._host, self._trainer, self._prompts, ref)

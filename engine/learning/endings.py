@@ -5,7 +5,7 @@ Invariant: feedback that has ended keeps its status.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from engine.adapters import superseding
 from engine.requests import LearnOutcome
@@ -29,6 +29,13 @@ _ENDED: dict[str, Literal["learned", "kept", "rejected", "cancelled"]] = {
 }
 
 
+class NoteWords(NamedTuple):
+    """The text of a note, and whether it is shown with every question or with those that call it up."""
+
+    text: str
+    state: NoteState = NoteState.IN_PROMPT
+
+
 def of_row(row: Feedback, version: int) -> LearnOutcome:
     """Return what storage says of feedback that has ended; `version` is active."""
     return LearnOutcome(
@@ -48,18 +55,18 @@ async def keep(database: Database, row: Feedback, version: int, reason: str) -> 
 
 
 async def keep_note(
-    database: Database, row: Feedback, version: int, text: str, count: Callable[[str], int], reason: str = ""
+    database: Database, row: Feedback, version: int, words: NoteWords, count: Callable[[str], int], reason: str = ""
 ) -> LearnOutcome:
-    """Put a note of what a person wrote, in these words, into their prompts; `count` returns a text's tokens.
+    """Put a note of what a person wrote into their prompts; `count` returns a text's tokens.
 
     Done again after a crash, it is the same note.
     """
     new = Note(
         user_id=row.user_id,
         feedback_id=row.id,
-        text=text,
-        state=NoteState.IN_PROMPT,
-        num_tokens=num_tokens(text, count),
+        text=words.text,
+        state=words.state,
+        num_tokens=num_tokens(words.text, count),
     )
 
     def noted(s: Session) -> tuple[Feedback, Note | None]:

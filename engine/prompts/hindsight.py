@@ -76,12 +76,24 @@ def with_notes(messages: Sequence[ChatMessage], notes: Sequence[str]) -> list[Ch
     return [{"role": "system", "content": block}, *(dict(m) for m in messages)]
 
 
-def with_facts(messages: Sequence[ChatMessage], facts: Sequence[str]) -> list[ChatMessage]:
-    """Return the conversation with facts in its last user message, a line each in a paragraph before the words."""
+def instructions(notes: Sequence[str]) -> str:
+    """Return notes as instructions, a line each, without the marks of a list: a small model goes on with the list."""
+    lines = [" ".join(note.split()) for note in notes]
+    return f"Instruction: {lines[0]}" if len(lines) == 1 else "\n".join(["Instructions:", *lines])
+
+
+def with_facts(messages: Sequence[ChatMessage], facts: Sequence[str], notes: Sequence[str] = ()) -> list[ChatMessage]:
+    """Return the conversation with facts before the words of its last user message, and other notes before those.
+
+    Each kind is a paragraph. Without facts or a user message, the notes stand where they usually do.
+    """
     last = max((i for i, m in enumerate(messages) if m["role"] == "user"), default=None)
+    if not facts or last is None:
+        return with_notes(messages, notes)
     told = [dict(m) for m in messages]
-    if facts and last is not None:
-        told[last]["content"] = "\n".join([*(" ".join(fact.split()) for fact in facts), "", told[last]["content"]])
+    known = "\n".join(" ".join(fact.split()) for fact in facts)
+    paragraphs = [*([instructions(notes)] if notes else []), known, told[last]["content"]]
+    told[last]["content"] = "\n\n".join(paragraphs)
     return told
 
 

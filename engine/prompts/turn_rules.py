@@ -18,7 +18,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from engine.errors import ModelUnsuitable
-from engine.prompts.hindsight import without_notes
+from engine.prompts.hindsight import instructions, without_notes
 from engine.requests import ChatMessage
 
 NOTES_IN_SYSTEM = "notes_in_system"  # a tokenizer's setting
@@ -88,15 +88,10 @@ def _noted_last(messages: list[ChatMessage]) -> list[ChatMessage]:
     if not notes or newest is None:
         return messages
     question = messages[newest]["content"]
-    noted = messages[newest] | {"content": f"{question}\n\n{_instruction(notes)}"}
+    lines = [line.removeprefix("- ") for line in notes.splitlines()]
+    noted = messages[newest] | {"content": f"{question}\n\n{instructions(lines)}"}
     system = [{"role": "system", "content": own}] if own else []
     return [*system, *messages[1:newest], noted, *messages[newest + 1 :]]
-
-
-def _instruction(notes: str) -> str:
-    """Return notes as instructions, a line each, without the marks of a list: a small model goes on with the list."""
-    lines = [line.removeprefix("- ") for line in notes.splitlines()]
-    return f"Instruction: {lines[0]}" if len(lines) == 1 else "\n".join(["Instructions:", *lines])
 
 
 def _begun_by_person(messages: list[ChatMessage]) -> list[ChatMessage]:

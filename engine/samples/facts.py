@@ -109,7 +109,7 @@ class Facts:
     def _beside(self, question: list[ChatMessage], fact: str, standing: Sequence[str] = ()) -> list[ChatMessage]:
         """Return a question as it is read beside the notes that show unasked and a fact, as in an answer's prompt."""
         if self._config.learn.facts_in_message:
-            return with_notes(with_facts(question, [fact]), standing)
+            return with_facts(question, [fact], standing)
         return with_notes(question, [*standing, fact])
 
     async def untold(self, live: Sequence[Note], num_told: int) -> list[Sample]:

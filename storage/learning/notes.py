@@ -9,7 +9,6 @@ from storage.learning.versions import check_lease
 from storage.tables import Feedback, Note, copy_of
 
 LIVE = (NoteState.IN_PROMPT, NoteState.WHEN_ASKED, NoteState.LEARNING, NoteState.IN_WEIGHTS)
-IS_FACT = (Feedback.reading == Meaning.FACT, col(Feedback.is_unsure).is_(False), Feedback.scope == "")  # surely
 
 
 def add(s: Session, note: Note) -> Note:
@@ -42,7 +41,8 @@ def live(s: Session, user_id: str) -> list[Note]:
 def facts(s: Session, user_id: str) -> set[str]:
     """Return the ids of a person's notes whose words were surely read as a fact, and not said to be a wish."""
     query = select(Note.id).join(Feedback, col(Note.feedback_id) == col(Feedback.id)).where(Note.user_id == user_id)
-    return set(s.exec(query.where(*IS_FACT)))
+    is_fact = (Feedback.reading == Meaning.FACT, col(Feedback.is_unsure).is_(False), Feedback.scope == "")
+    return set(s.exec(query.where(*is_fact)))
 
 
 def in_state(s: Session, user_id: str, state: NoteState) -> list[Note]:

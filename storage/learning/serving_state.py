@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from sqlmodel import Session, and_, col, select
 
-from storage.learning.notes import IS_FACT, LIVE
-from storage.tables import AdapterVersion, Feedback, Note, User
+from storage.learning.notes import LIVE
+from storage.tables import AdapterVersion, Note, User
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,6 @@ class ServingState:
 
     version: AdapterVersion | None
     notes: list[Note] = field(default_factory=list)  # oldest first
-    facts: set[str] = field(default_factory=set)  # ids of those whose words were surely read as a fact
 
 
 def serving_states(s: Session, user_ids: Sequence[str]) -> list[ServingState | None]:
@@ -23,10 +22,7 @@ def serving_states(s: Session, user_ids: Sequence[str]) -> list[ServingState | N
     chosen = and_(col(AdapterVersion.user_id) == User.id, col(AdapterVersion.number) == User.active_version)
     people = select(User.id, AdapterVersion).join(AdapterVersion, chosen, isouter=True)
     found = {user_id: ServingState(version) for user_id, version in s.exec(people.where(col(User.id).in_(user_ids)))}
-    fact = select(Feedback.id).where(col(Feedback.id) == Note.feedback_id, *IS_FACT).exists()
-    live = select(Note, fact).where(col(Note.user_id).in_(user_ids), col(Note.state).in_(LIVE))
-    for note, is_fact in s.exec(live.order_by(col(Note.seq))):
+    live = select(Note).where(col(Note.user_id).in_(user_ids), col(Note.state).in_(LIVE))
+    for note in s.exec(live.order_by(col(Note.seq))):
         found[note.user_id].notes.append(note)
-        if is_fact:
-            found[note.user_id].facts.add(note.id)
     return [found.get(user_id) for user_id in user_ids]

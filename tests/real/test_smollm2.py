@@ -69,14 +69,14 @@ async def test_its_calibration_and_its_reading_probe_are_shipped(live: Live) -> 
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_fact_is_answered_once_it_is_told(live: Live) -> None:
-    """From a note, the moment that it stands, beside others: it is read before its question."""
+    """From a note, the moment that it stands: it is read before its question, and other facts are not."""
     user_id = await live.person()
     first = await live.ask(user_id, "Hello!", sampling=SHORT_ANSWERS)
     for text in ("My boss is called Petra.", "I was born in October.", "I play the trumpet."):
         await live.teach(first, text, kind=FeedbackKind.NOTE)
     found = await live.result(user_id, "What is my boss called?", sampling=SHORT_ANSWERS)
     assert "Petra" in found.text
-    assert found.notes == ["My boss is called Petra.", "I was born in October.", "I play the trumpet."]
+    assert found.notes == ["My boss is called Petra."]
     assert found.messages == [{"role": "user", "content": "What is my boss called?"}]
 
 

@@ -8,7 +8,6 @@ from engine.config import EngineConfig, LearnConfig
 from engine.generation.told import Told, told
 from engine.requests import GenerateRequest
 from storage.kinds import NoteState
-from storage.learning.serving_state import ServingState
 from storage.tables import Note
 
 COLOUR, FOOD, DOG = "My favourite colour is blue.", "My favourite food is lasagne.", "My dog is called Rex."
@@ -21,21 +20,18 @@ def fact(text: str, state: NoteState = NoteState.WHEN_ASKED) -> Note:
 
 
 def asked(question: str, notes: list[Note], *, is_small: bool = True, remark: str = "") -> Told:
-    """What stands in the prompt of a question, all notes shown; those in the prompt but the wish are facts."""
+    """What stands in the prompt of a question, with all notes shown."""
     config = EngineConfig("pocket", Path("data"), learn=LearnConfig(facts_in_message=is_small))
-    person = ServingState(None, notes, {note.id for note in notes if note is not WISH})
     request = GenerateRequest("ana", [{"role": "user", "content": question}], remark=remark)
-    return told(request, notes, person, config, 1024)
+    return told(request, notes, notes, config, 1024)
 
 
-def test_a_small_model_reads_a_fact_before_its_question() -> None:
-    """The wish stays among the notes, and the answer is recorded with both."""
-    found = asked("What is my dog called?", [WISH, fact(DOG)])
-    system, user = found.messages
-    assert "answer in one sentence" in system["content"]
-    assert DOG not in system["content"]
-    assert user["content"] == f"{DOG}\n\nWhat is my dog called?"
-    assert found.notes == ["answer in one sentence", DOG]
+def test_a_small_model_reads_a_fact_right_before_its_question() -> None:
+    """Wishes and the remark about one answer stand before it; the answer is recorded with all of them."""
+    found = asked("What is my dog called?", [WISH, fact(DOG)], remark="no emoji")
+    (user,) = found.messages
+    assert user["content"] == (f"Instructions:\nanswer in one sentence\nno emoji\n\n{DOG}\n\nWhat is my dog called?")
+    assert found.notes == ["answer in one sentence", "no emoji", DOG]
 
 
 def test_a_wide_model_reads_it_among_the_notes() -> None:
@@ -59,23 +55,11 @@ def test_a_wide_model_reads_it_among_the_notes() -> None:
 def test_the_closest_facts_stand_nearest(question: str, before: list[str]) -> None:
     """None without a word that the question shares."""
     (user,) = asked(question, [fact(COLOUR), fact(FOOD), fact(DOG)]).messages
-    assert user["content"] == "\n".join([*before, "", question]) if before else question
+    assert user["content"] == "\n".join([*before, "", question] if before else [question])
 
 
-def test_a_fact_that_stands_in_every_prompt_stays_among_the_notes_too() -> None:
-    """It is told there whatever is asked; a question calls it up besides, and it is recorded once."""
-    notes = [WISH, fact(DOG, NoteState.IN_PROMPT)]
-    system, user = asked("What is my dog called?", notes, remark="no emoji").messages
-    assert DOG in system["content"]
-    assert user["content"].startswith(DOG)
-    system, user = asked("Why is the sea salty?", notes).messages
-    assert DOG in system["content"]
-    assert user["content"] == "Why is the sea salty?"
-    assert asked("What is my dog called?", notes).notes == ["answer in one sentence", DOG]
-
-
-def test_a_wish_is_never_taken_for_a_fact() -> None:
-    """Not even where the question has its words."""
-    (system, user) = asked("What is a sentence?", [WISH]).messages
+def test_without_a_fact_that_is_called_up_wishes_stand_where_they_do() -> None:
+    """A note that does not wait is no fact, whatever words the question shares with it."""
+    system, user = asked("What is a sentence?", [WISH]).messages
     assert "answer in one sentence" in system["content"]
     assert user["content"] == "What is a sentence?"

@@ -4,6 +4,7 @@ import pytest
 
 from engine.adapters import superseding
 from engine.learning import endings
+from engine.learning.endings import NoteWords
 from storage.database import Database
 from storage.errors import FeedbackNotFound
 from storage.kinds import FeedbackStatus, NoteState
@@ -88,10 +89,18 @@ async def test_a_note_is_in_the_prompt_at_once(database: Database) -> None:
     row, _ = await database.write(
         lambda s: feedback.add(s, Feedback(user_id=user.id, kind="note", text="call me\n Ana"))
     )
-    outcome = await endings.keep_note(database, row, 2, "call me Ana", len)
+    outcome = await endings.keep_note(database, row, 2, NoteWords("call me Ana"), len)
     (note,) = await database.read(lambda s: notes.live(s, user.id))
     assert (note.text, note.state, note.num_tokens) == ("call me Ana", NoteState.IN_PROMPT, len("- call me Ana\n"))
     assert (outcome.status, outcome.note, outcome.note_id) == ("kept", "call me Ana", note.id)
+
+
+async def test_a_fact_waits_for_its_question(database: Database) -> None:
+    """Where its reading says so: it is in no other prompt."""
+    row = await given(database)
+    await endings.keep_note(database, row, 0, NoteWords("my dog is called Rex", NoteState.WHEN_ASKED), len)
+    (note,) = await database.read(lambda s: notes.live(s, row.user_id))
+    assert (note.text, note.state) == ("my dog is called Rex", NoteState.WHEN_ASKED)
 
 
 async def test_a_note_that_is_kept_again_after_a_crash_is_the_same_note(database: Database) -> None:
@@ -99,7 +108,7 @@ async def test_a_note_that_is_kept_again_after_a_crash_is_the_same_note(database
     row = await given(database)
     note = Note(user_id=row.user_id, feedback_id=row.id, text="too long", state=NoteState.IN_PROMPT, num_tokens=2)
     await database.write(lambda s: notes.add(s, note))
-    outcome = await endings.keep_note(database, row, 0, "too long", len)
+    outcome = await endings.keep_note(database, row, 0, NoteWords("too long"), len)
     assert (outcome.status, outcome.note) == ("kept", "too long")
     assert [n.text for n in await database.read(lambda s: notes.live(s, row.user_id))] == ["too long"]
 
@@ -109,5 +118,5 @@ async def test_what_was_cancelled_meanwhile_is_neither_kept_nor_noted(database: 
     row = await given(database)
     await endings.cancel(database, row.id)
     assert (await endings.keep(database, row, 0, "reason")).status == "cancelled"
-    assert (await endings.keep_note(database, row, 0, "too long", len)).note is None
+    assert (await endings.keep_note(database, row, 0, NoteWords("too long"), len)).note is None
     assert await database.read(lambda s: notes.live(s, row.user_id)) == []

@@ -9,7 +9,7 @@ import pytest
 from engine.config import EngineConfig, LearnConfig
 from engine.learning import wording
 from storage.database import Database
-from storage.kinds import FeedbackKind, Meaning
+from storage.kinds import FeedbackKind, Meaning, NoteState
 from storage.learning import feedback, notes
 from storage.people import people
 from storage.tables import Feedback, Note
@@ -44,7 +44,7 @@ async def test_a_small_model_is_told_a_wish_as_an_instruction(
     host = SimpleNamespace(trainability=SimpleNamespace(can_learn=True))
     context: Any = SimpleNamespace(config=config, reader=Reads(meaning), host=host)
     row = Feedback(user_id="u", kind=FeedbackKind.NOTE, text="you ramble,\nkeep it short")
-    assert await wording.of_note(context, row) == kept
+    assert await wording.of_note(context, row) == (kept, NoteState.IN_PROMPT)
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,18 @@ async def test_a_small_model_is_told_a_wish_as_an_instruction(
 async def test_a_note_that_is_surely_a_fact_is_stored_as_read_so(
     database: Database, meaning: Meaning | None, is_sure: bool, kind: FeedbackKind, can_learn: bool, is_stored: bool
 ) -> None:
-    """A consolidation then asks about it, and shows it to no teacher of anything else."""
+    """A consolidation then asks about it, and shows it to no teacher of anything else; a small model waits with it."""
     user = await database.write(lambda s: people.resolve(s, "http", "ana"))
     row, _ = await database.write(
         lambda s: feedback.add(s, Feedback(user_id=user.id, kind=kind, text="my dog is called Rex"))
     )
     host = SimpleNamespace(trainability=SimpleNamespace(can_learn=can_learn))
-    config = SimpleNamespace(learn=LearnConfig(shows_rewrites=True))
-    reader = Reads(meaning, is_sure=is_sure)
-    context: Any = SimpleNamespace(config=config, reader=reader, host=host, database=database)
-    assert await wording.of_note(context, row) == "my dog is called Rex"
+    for is_small in (False, True):
+        config = SimpleNamespace(learn=LearnConfig(facts_in_message=is_small))
+        reader = Reads(meaning, is_sure=is_sure)
+        context: Any = SimpleNamespace(config=config, reader=reader, host=host, database=database)
+        state = NoteState.WHEN_ASKED if is_small and is_stored else NoteState.IN_PROMPT
+        assert await wording.of_note(context, row) == ("my dog is called Rex", state)
     note = Note(user_id=user.id, feedback_id=row.id, text=row.text)
     kept = await database.write(lambda s: notes.add(s, note))
     assert await database.read(lambda s: notes.facts(s, user.id)) == ({kept.id} if is_stored else set())

@@ -76,6 +76,9 @@ def test_facts_stand_before_the_last_question(chat: list[ChatMessage]) -> None:
     assert before == asked[:-1]
     assert last["content"] == f"My dog is called Rex.\nI like blue.\n\n{asked[-1]['content']}"
     assert with_facts(chat, []) == chat
+    assert with_facts(chat, [], ["be brief"]) == with_notes(chat, ["be brief"])
+    first, *_ = with_facts([{"role": "user", "content": "q"}], ["a fact"], ["be brief", "be kind"])
+    assert first["content"] == "Instructions:\nbe brief\nbe kind\n\na fact\n\nq"
     assert with_facts([{"role": "system", "content": "x"}], ["y"]) == [{"role": "system", "content": "x"}]
 
 
