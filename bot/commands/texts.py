@@ -88,8 +88,10 @@ def count(number: int, one: str, many: str = "") -> str:
 
 
 def noted(outcome: LearnOutcome, text: str) -> str:
-    """Confirm a note, which is `text` unless heed says it otherwise, or say that it is none."""
-    return outcome.reason if outcome.reason.startswith(held_wishes.ALREADY) else f"Noted: {outcome.note or text}"
+    """Confirm a note, which is `text` unless heed says it otherwise, and where it stands, or say that it is none."""
+    if outcome.reason.startswith(held_wishes.ALREADY):
+        return outcome.reason
+    return "\n".join(filter(None, (f"Noted: {outcome.note or text}", outcome.reason)))
 
 
 def note_line(place: int, text: str, state: str) -> str:

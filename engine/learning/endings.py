@@ -18,6 +18,7 @@ from storage.people import people
 from storage.tables import Feedback, Note
 
 LEARNING_IS_OFF = "Learning is off; /learning on turns it on."
+WAITS = "I keep this in mind for when it is asked about."
 OPEN = (FeedbackStatus.PENDING, FeedbackStatus.TRAINING)
 _ENDED: dict[str, Literal["learned", "kept", "rejected", "cancelled"]] = {
     FeedbackStatus.LEARNED: "learned",
@@ -73,7 +74,7 @@ async def keep_note(
         is_open = feedback.get(s, row.id).status in OPEN
         known = next(iter(notes.by_feedback(s, row.user_id, row.id)), None)
         note = superseding.add(s, new) if is_open and known is None else known
-        return _kept(s, row, reason), note
+        return _kept(s, row, reason or (WAITS if words.state == NoteState.WHEN_ASKED else "")), note
 
     ended, note = await database.write(noted)
     outcome = of_row(ended, version)

@@ -94,3 +94,18 @@ def test_every_constant_is_a_sentence() -> None:
 def test_the_line_says_what_became_of_it(outcome: ConsolidationOutcome | None, words: str) -> None:
     """Every outcome is a sentence that needs no knowledge of how heed is made."""
     assert texts.consolidated(outcome) == words
+
+
+@pytest.mark.parametrize(
+    ("note", "reason", "said"),
+    [
+        ("my dog is called Rex", "It waits.", "Noted: my dog is called Rex\nIt waits."),
+        ("Answer briefly.", "", "Noted: Answer briefly."),
+        (None, "", "Noted: be brief"),
+        (None, "I already keep that in mind: be brief", "I already keep that in mind: be brief"),
+    ],
+)
+def test_a_note_is_confirmed_and_where_it_stands(note: str | None, reason: str, said: str) -> None:
+    """In the words that heed keeps it in; one that is there already is not noted again."""
+    outcome = LearnOutcome("f", "kept", 0, note=note, reason=reason)
+    assert texts.noted(outcome, "be brief") == said

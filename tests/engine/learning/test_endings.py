@@ -98,7 +98,8 @@ async def test_a_note_is_in_the_prompt_at_once(database: Database) -> None:
 async def test_a_fact_waits_for_its_question(database: Database) -> None:
     """Where its reading says so: it is in no other prompt."""
     row = await given(database)
-    await endings.keep_note(database, row, 0, NoteWords("my dog is called Rex", NoteState.WHEN_ASKED), len)
+    found = NoteWords("my dog is called Rex", NoteState.WHEN_ASKED)
+    assert (await endings.keep_note(database, row, 0, found, len)).reason == endings.WAITS
     (note,) = await database.read(lambda s: notes.live(s, row.user_id))
     assert (note.text, note.state) == ("my dog is called Rex", NoteState.WHEN_ASKED)
 
