@@ -22,7 +22,7 @@ ALONE = {  # one sample, nothing held still, and the whole parent: what the othe
     "num_counterfactuals": 0, "num_teacher_rollouts": 0, "num_anchors": 0, "parent_rate": 1.0, "parent_share": 1.0,
     "replacing_share": 1.0, "schedule": "constant", "min_divergence": 0.0,
     # and nothing that a model's calibration would add
-    "reads_hindsight": True, "reads_own_note": False, "shows_rewrites": True,
+    "reads_hindsight": True, "reads_own_note": False, "shows_rewrites": True, "facts_in_message": False,
     "opening_weight": 1.0, "closing_weight": 1.0, "guidance_scale": 1.0,
     "whole_first_step": True, "mini_batch_samples": 4, "max_teacher_rollouts": 0, "num_openings": 0, "work_steps": 1,
     "work_rate": 1.0, "work_first_steps": 0,
