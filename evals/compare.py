@@ -154,9 +154,10 @@ async def run_compare(config: CompareConfig, console: Console) -> int:
 
 
 def drawn(outcomes: Sequence[Outcome]) -> Picture:
-    """Return the shares of all rules side by side."""
-    bars = {o.name: [_weights(row) for row in shown(o.rows)] for o in outcomes}
-    png = picture.bars([row.name for row in shown(outcomes[0].rows)], bars)
+    """Return the shares of all rules side by side; one that a rule has no value for is a dash."""
+    found = {outcome.name: {row.name: _weights(row) for row in shown(outcome.rows)} for outcome in outcomes}
+    names = list(dict.fromkeys(row.name for outcome in outcomes for row in shown(outcome.rows)))
+    png = picture.bars(names, {rule: [shares.get(name) for name in names] for rule, shares in found.items()})
     return Picture("compare.png", "Side by side", "Weights alone, the median over the seeds.", png)
 
 

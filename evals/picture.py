@@ -53,17 +53,17 @@ class Change:
     is_accepted: bool
 
 
-def bars(rows: Sequence[str], series: Mapping[str, Sequence[float]]) -> bytes:
-    """Shares (0 to 1) side by side: a group of horizontal bars per row, a colour per series."""
+def bars(rows: Sequence[str], series: Mapping[str, Sequence[float | None]]) -> bytes:
+    """Shares (0 to 1) side by side: a group of horizontal bars per row, a colour per series; None is a dash."""
     figure = _figure(1 + INCHES_PER_ROW * len(rows))
     axes = figure.subplots()
     height = 0.8 / max(1, len(series))
     for place, (name, values) in enumerate(series.items()):
         at = [row + (place - (len(series) - 1) / 2) * height for row in range(len(rows))]
-        drawn = axes.barh(
-            at, [100 * value for value in values], height, label=name, color=COLOURS[place % len(COLOURS)]
-        )
-        axes.bar_label(drawn, [f"{100 * value:.0f}" for value in values], fontsize=7, padding=2)
+        lengths = [100 * (value or 0) for value in values]
+        drawn = axes.barh(at, lengths, height, label=name, color=COLOURS[place % len(COLOURS)])
+        labels = ["\u2013" if value is None else f"{100 * value:.0f}" for value in values]
+        axes.bar_label(drawn, labels, fontsize=7, padding=2)
     axes.set_yticks(range(len(rows)), rows, fontsize=SMALL)
     axes.invert_yaxis()
     axes.set_xlim(0, 108)

@@ -4,14 +4,16 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
 from rich.console import Console
 
-from evals import compare, server
-from evals.compare import CompareConfig
+from evals import compare, picture, server
+from evals.compare import CompareConfig, Outcome
 from evals.errors import ArgumentError, StartFailed
+from evals.figure import figure
 from evals.rules import RULES
 from tests.evals.brief_heed import BriefHeed
 from tests.evals.fake_heed import FakeHeed, serving
@@ -64,6 +66,20 @@ async def test_a_rule_gets_the_rate_that_the_sweep_liked_best(
     assert "sft (0.003)" in shown
     line = next(line for line in shown.splitlines() if "CLaaS: compliance " in line)
     assert line.count("100.0 (100.0)") == 2
+
+
+def test_a_rule_without_a_value_has_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a real model what was never adopted has no share that was held, or turned round."""
+    drawn: list[Any] = []
+    monkeypatch.setattr(picture, "bars", lambda rows, series: drawn.append((rows, series)) or b"")
+    kept, lost = ([figure("adopted", {"weights": [1.0]}), figure("held", {"weights": held})] for held in ([], [0.5]))
+    compare.drawn([Outcome("a", None, {}, kept), Outcome("b", None, {}, lost)])
+    assert drawn == [(["adopted", "held"], {"a": [1.0, None], "b": [1.0, 0.5]})]
+
+
+def test_a_picture_takes_what_has_no_value() -> None:
+    """Beside bars that have one."""
+    assert picture.bars(["adopted", "held"], {"a": [1.0, None], "b": [1.0, 0.5]}).startswith(b"\x89PNG")
 
 
 async def test_an_interrupted_comparison_goes_on_at_the_next_measurement(
