@@ -101,10 +101,14 @@ class Facts:
         """
         pairs = questions_in_turn(live, limit)
         conversations = [_conversation(text) for _, text in pairs]
-        seen = [self._beside(_conversation(text), note.text, standing) for note, text in pairs]
+        seen = self._with_their_facts(pairs, standing)
         ref = ZERO_ADAPTER if self._config.learn.teacher == "base" else parent
         answers = zip(conversations, seen, await self._answers(ref, seen), strict=True)
         return [lessons.teacher_sample(*answer, self._prompts) for answer in answers]
+
+    def _with_their_facts(self, asked: Sequence[tuple[Note, str]], standing: Sequence[str]) -> list[list[ChatMessage]]:
+        """Return questions as they are read beside the notes that show unasked and each its own."""
+        return [self._beside(_conversation(text), note.text, standing) for note, text in asked]
 
     def _beside(self, question: list[ChatMessage], fact: str, standing: Sequence[str] = ()) -> list[ChatMessage]:
         """Return a question as it is read beside the notes that show unasked and a fact, as in an answer's prompt."""
@@ -153,8 +157,7 @@ class Facts:
         self, ref: AdapterRef, asked: Sequence[tuple[Note, str]], live: Sequence[Note], standing: Sequence[str]
     ) -> list[bool]:
         """Return for each question whether it is answered with a word of its note's own."""
-        seen = [self._beside(_conversation(text), note.text, standing) for note, text in asked]
-        answers = await self._answers(ref, seen)
+        answers = await self._answers(ref, self._with_their_facts(asked, standing))
         own = {note.id: questions.own_words(note.text, _others(note, live)) for note in live}
         pairs = zip(asked, answers, strict=True)
         return [questions.tells(own[note.id], text, self._prompts.text(answer)) for (note, text), answer in pairs]
