@@ -1,8 +1,10 @@
 """bot.messaging.leased_channels: of several gateways one has a platform, and another one once it is gone."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from itertools import pairwise
 from pathlib import Path
 from typing import Protocol
 
@@ -41,19 +43,29 @@ class Called(FakeChannel):
 class OneGateway:
     """A gateway with its leases, and the channels that it has made so far."""
 
-    def __init__(self, core: Core, name: str, shown: FakePlatform, duration_s: float) -> None:
+    def __init__(
+        self, core: Core, name: str, shown: FakePlatform, duration_s: float, connections: tuple[str, ...]
+    ) -> None:
         self.core = core
         self.made: list[Called] = []
+        self.won_s: list[float] = []  # when it got each of its leases
         self._shown = shown
-        self.leases = LeaseKeeper(core.database, Tokens(name), _taken, lambda _: None, duration_s, fencing.platform)
+        self._connections = connections
+        self.leases = LeaseKeeper(core.database, Tokens(name), self._won, lambda _: None, duration_s, fencing.platform)
         self.channels = LeasedChannels(
             self._make, lambda own: ChannelSupervisor(own, core, Metrics(), AgentService(core)), self.leases
         )
         self.watching = asyncio.create_task(self.leases.watch())
 
     def _make(self) -> list[Called]:
-        self.made.append(Called(self._shown))
-        return self.made[-1:]
+        made = [Called(self._shown) for _ in self._connections]
+        for channel, name in zip(made, self._connections, strict=True):
+            channel.name = name
+        self.made += made
+        return made
+
+    async def _won(self, _key: str) -> None:
+        self.won_s.append(time.monotonic())
 
     @property
     def hears(self) -> bool:
@@ -66,14 +78,12 @@ class OneGateway:
         await self.channels.stop(5)
 
 
-async def _taken(_key: str) -> None:
-    """Nothing is gone on with."""
-
-
 class Begin(Protocol):
     """Begin a gateway of one cluster; all show their messages on the same platform."""
 
-    def __call__(self, name: str, duration_s: float = 60.0) -> OneGateway: ...
+    def __call__(
+        self, name: str, duration_s: float = 60.0, connections: tuple[str, ...] = ("telegram",)
+    ) -> OneGateway: ...
 
 
 @pytest.fixture
@@ -87,8 +97,8 @@ async def begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
 
         heed.engine.token_delay_s = 0.01
 
-        def begun(name: str, duration_s: float = 60.0) -> OneGateway:
-            gateway = OneGateway(heed.core, name, shown, duration_s)
+        def begun(name: str, duration_s: float = 60.0, connections: tuple[str, ...] = ("telegram",)) -> OneGateway:
+            gateway = OneGateway(heed.core, name, shown, duration_s, connections)
             stack.push_async_callback(gateway.stop)
             gateway.channels.start()
             return gateway
@@ -122,6 +132,15 @@ async def test_a_platform_is_one_gateways(begin: Begin) -> None:
     await until(lambda: two.hears)
     await say(two, 2)
     await until(lambda: answers(two, 2) == 1)
+
+
+async def test_the_more_of_a_platform_it_has_the_longer_it_leaves_the_next_to_the_others(begin: Begin) -> None:
+    """So gateways that start together share the connections, and one that is alone has all of them in the end."""
+    one = begin("one", connections=("telegram/0", "telegram/1", "telegram/2"))
+    await until(lambda: len(one.won_s) == 3)
+    first_s, second_s = (later - before for before, later in pairwise(one.won_s))
+    assert first_s >= leased_channels.LOOK_EVERY_S
+    assert second_s >= 2 * leased_channels.LOOK_EVERY_S
 
 
 async def test_a_gateway_that_slept_past_its_lease_shows_nothing(begin: Begin) -> None:

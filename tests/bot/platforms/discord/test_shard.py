@@ -41,13 +41,13 @@ QUICK = replace(LIMITS, edit_interval_s=0.01, post_interval_s=0.001, burst=100, 
 
 
 class OneGateway:
-    """A gateway that has Discord's connections that no other one has."""
+    """A gateway that has Discord's connections that no other one has; it asks for them in the order of `shards`."""
 
-    def __init__(self, name: str, server: DiscordServer, core: Core) -> None:
+    def __init__(self, name: str, server: DiscordServer, core: Core, shards: tuple[Shard, ...]) -> None:
         settings = Settings(discord={"token": TOKEN, "api_base": server.api_base}).discord  # type: ignore[arg-type]
 
         def make() -> list[DiscordChannel]:
-            made = [DiscordChannel(settings, person.menu(), core.database, shard=one, pace=PACE) for one in SHARDS]
+            made = [DiscordChannel(settings, person.menu(), core.database, shard=one, pace=PACE) for one in shards]
             for channel in made:
                 channel.limits = QUICK
             return made
@@ -93,9 +93,17 @@ async def _nothing(_key: str) -> None:
     """Nothing is gone on with."""
 
 
+async def each_has_one(*gateways: OneGateway) -> None:
+    """Wait until each has one connection that is well; if that does not come, say what they have instead."""
+    try:
+        await until(lambda: all(len(gateway.connections) == 1 for gateway in gateways))
+    except TimeoutError:
+        pytest.fail(f"held: {[gateway.leases.held for gateway in gateways]}, well: {[g.connections for g in gateways]}")
+
+
 @asynccontextmanager
 async def gateways(data_dir: Path, server: DiscordServer) -> AsyncIterator[TwoGateways]:
-    """Two gateways, of which each has one connection."""
+    """Two gateways, of which each has one connection: they begin with different ones, so that none is late for both."""
     database = Database.open(data_dir)
     engine: Any = FakeEngine(EngineConfig("fake", data_dir), database)
     await engine.start(lambda _: None)
@@ -103,9 +111,10 @@ async def gateways(data_dir: Path, server: DiscordServer) -> AsyncIterator[TwoGa
         Core.build(Settings(data_dir=data_dir, access={"mode": "open"}), database, engine, Metrics())  # type: ignore[arg-type]
         for _ in range(2)
     ]
-    one, two = (OneGateway(name, server, core) for name, core in zip("ab", cores, strict=True))
+    orders = (SHARDS, SHARDS[::-1])
+    one, two = (OneGateway(name, server, core, order) for name, core, order in zip("ab", cores, orders, strict=True))
     try:
-        await until(lambda: len(one.connections) == len(two.connections) == 1)
+        await each_has_one(one, two)
         yield TwoGateways(server, database, one, two)
     finally:
         await one.stop()
