@@ -12,8 +12,9 @@ async def test_they_hold_connections_and_come_back() -> None:
 
     async def listening(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connected.append(writer)
+        number = len(connected)
         heads.append(await reader.read(10))
-        if len(connected) <= 3:
+        if number <= 3:
             writer.close()
 
     async with await asyncio.start_server(listening, "127.0.0.1", 0) as server:

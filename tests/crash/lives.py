@@ -21,14 +21,10 @@ TELLING_S = 1.0
 class Lives:
     """The process that forks a heed for every life."""
 
-    def __init__(
-        self, process: asyncio.subprocess.Process, data_dir: Path, mode: str, patience_s: float = WAIT_S
-    ) -> None:
-        """`patience_s`: after it a process that is not gone is one that stays."""
+    def __init__(self, process: asyncio.subprocess.Process, data_dir: Path, mode: str) -> None:
         self._process = process
         self._data_dir = data_dir
         self._mode = mode
-        self._patience_s = patience_s
         self._living: int | None = None
 
     @property
@@ -48,9 +44,9 @@ class Lives:
         os.kill(pid, signal.SIGKILL)  # no process has waited for it, so the pid is still its own
         await self.died()
 
-    async def died(self) -> None:
-        """Wait for a heed that is killed, or kills itself. Raises TimeoutError if something of it stays."""
-        await self._ended(-signal.SIGKILL)
+    async def died(self, patience_s: float = WAIT_S) -> None:
+        """Wait for a heed that is killed, or kills itself. Raises TimeoutError if something of it stays for so long."""
+        await self._ended(-signal.SIGKILL, patience_s)
 
     async def stop(self, pid: int) -> float:
         """Ask a heed to end, which it must do in good order; how long that took, in seconds.
@@ -85,8 +81,8 @@ class Lives:
         self._process.stdin.close()
         await self._process.wait()
 
-    async def _ended(self, code: int) -> None:
-        said = await self._line(self._patience_s)
+    async def _ended(self, code: int, patience_s: float = WAIT_S) -> None:
+        said = await self._line(patience_s)
         self._living = None
         assert said == f"gone {code}"
 

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
+from types import SimpleNamespace
 
 import pytest
 
-from storage import fencing, leases
+from storage import fencing, lease_keeper, leases
 from storage.database import Database
 from storage.errors import LeaseHeld, StorageError
 from storage.fencing import Tokens
@@ -57,6 +58,13 @@ async def person(keeper: Keeper) -> str:
     return (await keeper.database.write(lambda s: people.resolve(s, "http", "ana"))).id
 
 
+async def end_of(keeper: Keeper, user_id: str) -> float:
+    """When a person's lease ends, by the database's clock."""
+    lease = await keeper.database.read(lambda s: leases.of(s, fencing.person(user_id)))
+    assert lease is not None
+    return lease.ends_at
+
+
 async def test_a_person_is_taken_over_once(make: Make) -> None:
     """However many calls come for them at the same time."""
     one = make("one", 60.0)
@@ -102,16 +110,20 @@ async def test_a_takeover_that_fails_is_tried_again(make: Make) -> None:
     assert one.leases.held == {ana}
 
 
-async def test_a_lease_outlives_its_time_while_its_engine_lives(make: Make) -> None:
-    """It is lengthened meanwhile."""
-    one, two = make("one", 0.3), make("two", 60.0)
+async def test_a_lease_outlives_its_time_while_its_engine_lives(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is lengthened meanwhile, and stays the engine's."""
+    monkeypatch.setattr(lease_keeper, "RENEWALS", 600)
+    one, two = make("one", 60.0), make("two", 60.0)
     ana = await person(one)
     await one.leases.hold(ana, ana)
+    ended_at = await end_of(one, ana)
     watching = asyncio.create_task(one.leases.watch())
-    await asyncio.sleep(0.9)
+    async with asyncio.timeout(PATIENCE_S):
+        while await end_of(one, ana) <= ended_at:  # noqa: ASYNC110  it tells nobody else
+            await asyncio.sleep(0.01)
+    watching.cancel()
     with pytest.raises(LeaseHeld):
         await two.leases.hold(ana, ana)
-    watching.cancel()
 
 
 async def test_a_lease_that_another_took_is_noticed(make: Make) -> None:
@@ -129,14 +141,18 @@ async def test_a_lease_that_another_took_is_noticed(make: Make) -> None:
     assert one.told == [f"took {ana}", f"lost {ana}"]
 
 
-async def test_a_process_is_sure_of_a_lease_until_it_ends(make: Make) -> None:
+async def test_a_process_is_sure_of_a_lease_until_it_ends(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its own clock, whether the database can be asked or not."""
-    one = make("one", 0.2)
+    now_s = [0.0]
+    monkeypatch.setattr(lease_keeper, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    one = make("one", 60.0)
     ana = await person(one)
     assert not one.leases.is_sure_of(ana)
     await one.leases.hold(ana, ana)
     assert one.leases.is_sure_of(ana)
-    await asyncio.sleep(0.25)
+    now_s[0] = 59.0
+    assert one.leases.is_sure_of(ana)
+    now_s[0] = 61.0
     assert not one.leases.is_sure_of(ana)
     await one.leases.renew()
     assert one.leases.is_sure_of(ana)

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,8 +85,14 @@ def test_two_set_ups_in_one_folder_take_turns(tmp_path: Path, capsys: pytest.Cap
     """A second set-up says that it waits, and goes on when the first is done."""
     descriptor = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    timer = threading.Timer(0.2, os.close, [descriptor])
-    timer.start()
-    with install.only_one(tmp_path, Progress()):
-        timer.join()
-    assert "waiting for another set-up" in capsys.readouterr().out
+
+    class Watched(Progress):
+        """The first set-up is done once the second has said something."""
+
+        def say(self, text: str) -> None:
+            """Say it, and end the first one."""
+            super().say(text)
+            os.close(descriptor)
+
+    with install.only_one(tmp_path, Watched()):
+        assert "waiting for another set-up" in capsys.readouterr().out

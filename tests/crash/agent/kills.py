@@ -49,13 +49,14 @@ Report = Callable[[AgentFigures], None]
 class AgentRun:
     """One run: so many lives, then the verdict."""
 
-    def __init__(self, lives: Lives, folder: Path, random_: random.Random) -> None:
-        """`folder` is the workspace; the data directory lies beside it."""
+    def __init__(self, lives: Lives, folder: Path, random_: random.Random, patience_s: float) -> None:
+        """`folder`: the workspace, beside the data directory; `patience_s`: after it what is not gone is what stays."""
         self.figures = AgentFigures()
         self._lives = lives
         self._folder = folder
         self._data_dir = folder.parent / "data"
         self._random = random_
+        self._patience_s = patience_s
         self._people = [AgentPerson(name, self._data_dir / SOCKET, random_) for name in PEOPLE]
         self._started_s = time.monotonic()
 
@@ -98,7 +99,7 @@ class AgentRun:
     async def _buried(self) -> None:
         """Wait until the life has ended, and all that it had begun; end and note what stays."""
         try:
-            await self._lives.died()
+            await self._lives.died(self._patience_s)
         except TimeoutError:
             for pid, command in self._lives.left().items():
                 self.figures.left.append(f"{pid}: {command}")
@@ -145,14 +146,14 @@ class AgentRun:
 
 
 @asynccontextmanager
-async def lives(folder: Path, mode: str, patience_s: float) -> AsyncIterator[Lives]:
+async def lives(folder: Path, mode: str) -> AsyncIterator[Lives]:
     """Lives of one heed beside a workspace."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HEED_")}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.crash.agent.process",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=ROOT, env=environment,
     )  # fmt: skip
-    made = Lives(process, copy_to(folder.parent / "data"), mode, patience_s)
+    made = Lives(process, copy_to(folder.parent / "data"), mode)
     try:
         yield made
     finally:
@@ -176,5 +177,5 @@ async def run(
 async def begun(seed: int, mode: str = "durable", patience_s: float = WAIT_S) -> AsyncIterator[AgentRun]:
     """A run that begins, in a workspace of its own."""
     with workspace() as folder:
-        async with lives(folder, mode, patience_s) as made:
-            yield AgentRun(made, folder, random.Random(seed))
+        async with lives(folder, mode) as made:
+            yield AgentRun(made, folder, random.Random(seed), patience_s)

@@ -4,8 +4,10 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 import pytest_asyncio
 
@@ -101,11 +103,18 @@ async def test_an_engine_that_is_killed_loses_nothing(gateway: Live) -> None:
     await gateway.teach(await gateway.ask(ben, QUESTION), "no emoji please")
     before = (await from_each(gateway, ben))[0].completion_token_ids
     said = await gateway.say(await gateway.ask(ben, QUESTION), "too long, shorter please")
-    learning = asyncio.create_task(gateway.engine.learn(said.id))
-    await _until_training(gateway, said.id)
+    await gateway.engine.settled()
     lost = engines(gateway).fleet.named(await holder(gateway, ben))
     assert lost is not None
+    models = psutil.Process(lost.identity.pid).children(recursive=True)
+    for process in models:
+        process.suspend()  # the lesson cannot be over before its engine is
+    learning = asyncio.create_task(gateway.engine.learn(said.id))
+    await _until_training(gateway, said.id)
     os.kill(lost.identity.pid, signal.SIGKILL)
+    for process in models:  # they would end by themselves, were they not suspended
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
     answer = await gateway.result(ben, UNSEEN)
     assert (answer.adapter_version, answer.completion_token_ids) == (1, before)
     assert (await asyncio.wait_for(learning, PATIENCE_S)).status == "learned"

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from engine.cluster import fleet as fleet_module
 from engine.cluster import remote_engine
 from engine.cluster.fleet import Fleet
 from engine.cluster.remote_engine import MOST_AT_ONE, RemoteEngine, people_waiting
@@ -26,6 +27,7 @@ from storage.learning import feedback
 from storage.tables import Feedback
 from tests.engine import rows
 from tests.engine.cluster.test_fleet import IDENTITY, FakeHandle, fleet_of
+from tests.patience import PATIENCE_S
 
 REQUEST = GenerateRequest("ana", [{"role": "user", "content": "Hello."}])
 SAID = Delta("Hello", [1], [-0.5])
@@ -44,9 +46,10 @@ class Gateway:
 
 @pytest.fixture
 async def gateway(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Gateway]:
-    """It does not wait long for anybody."""
+    """It looks for engines once, and asks anew at once."""
     monkeypatch.setattr(remote_engine, "PAUSE_S", 0.0)
-    monkeypatch.setattr(remote_engine, "MARGIN_S", 0.5)
+    monkeypatch.setattr(remote_engine, "MARGIN_S", PATIENCE_S)
+    monkeypatch.setattr(fleet_module, "LOOK_EVERY_S", 12 * PATIENCE_S)
     handles = {"one": FakeHandle(), "two": FakeHandle()}
     fleet = await fleet_of(**handles)
     names = [known.name for known in fleet.ranked("ana")]
@@ -144,6 +147,7 @@ async def test_a_call_waits_for_the_end_of_a_lease(gateway: Gateway) -> None:
 
 async def test_a_lease_that_never_ends_is_said(gateway: Gateway) -> None:
     """As something to try again."""
+    gateway.engine._patience_s = 1.0
     gateway.first.answers = [LeaseHeld("held", "three/x") for _ in range(100_000)]
     with pytest.raises(EngineRestarting, match="no engine has this person"):
         await gateway.engine.rollback("ana", 3)

@@ -22,7 +22,7 @@ from storage.learning import feedback, signals, updates, versions
 from storage.tables import Feedback, UpdateRun
 from tests.engine.footprint import footprint
 from tests.engine.live import Live
-from tests.patience import until
+from tests.patience import PATIENCE_S, until
 
 pytestmark = [pytest.mark.engine, pytest.mark.asyncio(loop_scope="session")]
 
@@ -106,10 +106,20 @@ async def runs(live: Live, user_id: str) -> list[UpdateRun]:
     return await live.database.read(lambda s: signals.runs(s, user_id))
 
 
-async def has_begun(live: Live, user_id: str) -> None:
-    """Return once a consolidation has a row and its training runs."""
-    while not any(run.status == "running" for run in await runs(live, user_id)):  # noqa: ASYNC110 - a row tells nobody
-        await asyncio.sleep(0.01)
+def held_once(live: Live, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Hold the first training of a consolidation, which has a row then, until it is cancelled; say that it began."""
+    candidates = consolidator(live)._candidates
+    train, begun = candidates.train, asyncio.Event()
+
+    async def held(*given: Any) -> Any:
+        """Train, but for the first time."""
+        if not begun.is_set():
+            begun.set()
+            await asyncio.Event().wait()
+        return await train(*given)
+
+    monkeypatch.setattr(candidates, "train", held)
+    return begun
 
 
 @pytest.mark.usefixtures("lenient")
@@ -318,11 +328,14 @@ async def test_one_that_broke_off_is_done_again_and_trains_once(
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_pausing_stops_it_and_afterwards_it_is_done(live: Live, pupil: str) -> None:
+async def test_pausing_stops_it_and_afterwards_it_is_done(
+    live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It breaks off at once, a request meanwhile gets the reason, and it is done after the pause."""
     before = (await live.user(pupil)).active_version
+    training = held_once(live, monkeypatch)
     asked = asyncio.create_task(live.engine.consolidate(pupil))
-    await has_begun(live, pupil)
+    await asyncio.wait_for(training.wait(), PATIENCE_S)
     await live.engine.pause_consolidation(True)
     try:
         await live.engine.settled()
@@ -363,11 +376,12 @@ async def test_pausing_while_its_row_is_written_leaves_no_row_that_says_running(
 
 
 @pytest.mark.usefixtures("lenient")
-async def test_one_gives_way_to_a_correction(live: Live, pupil: str) -> None:
+async def test_one_gives_way_to_a_correction(live: Live, pupil: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The correction is learned first and then taken in with the rest."""
+    training = held_once(live, monkeypatch)
     asked = asyncio.create_task(live.engine.consolidate(pupil))
     answer = await live.ask(pupil, "Tell me about the owl")
-    await has_begun(live, pupil)
+    await asyncio.wait_for(training.wait(), PATIENCE_S)
     lesson = await live.teach(answer, "call me Ana")
     assert not asked.done()
     outcome = await asked

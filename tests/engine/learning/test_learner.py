@@ -118,6 +118,7 @@ async def test_the_whole_lesson_waits_for_the_call_that_is_tried_again(monkeypat
 
     learner = Learner.__new__(Learner)
     learner._host = host = Host()  # type: ignore[assignment]
+    monkeypatch.setattr(learner_module, "LONGEST_TRY_S", PATIENCE_S)
     waiting = asyncio.create_task(learner._tried_again())
     await asyncio.sleep(2 * QUIET_S)
     assert not waiting.done()
