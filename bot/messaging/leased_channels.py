@@ -2,7 +2,8 @@
 
 That gateway has the connection's lease, and everything behind it runs there from the lease's beginning to its
 end: inbox, dispatcher and outbox, as in a heed that is alone. What the one before had not handled or shown is in
-storage, and is done by the next. Invariant: nothing is shown by a gateway whose lease has ended by its own clock.
+storage, and is done by the next, also what that one stores when it has slept past its lease and wakes. Invariant:
+nothing is shown by a gateway whose lease has ended by its own clock.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0  # for a lease that is another gateway's
 MOST_LOOKS = 3  # that a gateway leaves to the others before it takes one more connection to a platform
+LATE_EVERY_S = 10.0  # what a gateway that has lost a connection stores is looked for
 LET_GO_S = 0.0  # for answers of a platform that another gateway has by now: that one gives them
 
 Supervise = Callable[[Sequence[Channel]], ChannelSupervisor]
@@ -66,10 +68,25 @@ class LeasedChannels:
             if await self._is_won(name):
                 logger.info("this gateway has %s", name)
                 self._begin(name)
-                await self._leases.until_lost(name)
+                await self._until_lost(name)
                 logger.warning("another gateway has %s", name)
                 await self._end(name, LET_GO_S)
             await asyncio.sleep(LOOK_EVERY_S)
+
+    async def _until_lost(self, name: str) -> None:
+        """Return once a connection is another gateway's; show meanwhile what the one before has stored late."""
+        while True:
+            try:
+                async with asyncio.timeout(LATE_EVERY_S):
+                    return await self._leases.until_lost(name)
+            except TimeoutError:
+                await self._show_late(name)
+
+    async def _show_late(self, name: str) -> None:
+        try:
+            await self._ours[name].outbox.take_up()
+        except StorageError as error:  # a named edge: it is looked for again
+            logger.warning("what is to be shown on %s cannot be read: %s", name, error)
 
     async def _is_won(self, name: str) -> bool:
         """Ask for a connection's lease; the more of a platform's are here, the longer others have to be first."""

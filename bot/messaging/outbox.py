@@ -10,7 +10,7 @@ import logging
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 
 from bot.backoff import Jitter, Sleep, backoff_s
@@ -76,8 +76,11 @@ class OutboxSender:
         for _ in range(2):  # again for what was stored between the reading and the opening
             rows = await self._database.read(outbox.waiting)
             self._open.add(platform)
-            for row in rows:
-                self._enqueue(row, is_fresh=False)
+            self._enqueue_all(rows)
+
+    async def take_up(self) -> None:
+        """Send what another heed has stored meanwhile, on the platforms that are open."""
+        self._enqueue_all(await self._database.read(outbox.waiting))
 
     async def settled(self, place: Place) -> None:
         """Wait until nothing is being shown in a place: from then on it is known what its messages are for."""
@@ -118,6 +121,10 @@ class OutboxSender:
     def send(self, row: Outbox) -> None:
         """Hand an item to the sender of its chat, just stored; harmless if the sender has it or must wait."""
         self._enqueue(row, is_fresh=(row.platform, row.chat_key) not in self._queues)
+
+    def _enqueue_all(self, rows: Sequence[Outbox]) -> None:
+        for row in rows:
+            self._enqueue(row, is_fresh=False)
 
     def _enqueue(self, row: Outbox, *, is_fresh: bool) -> None:
         """Queue an item; one that is not fresh may be shown or erased before its turn, so it is read again then."""
