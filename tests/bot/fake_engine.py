@@ -52,7 +52,10 @@ OPENINGS = ("Well,", "Sure,", "Happily:", "Right,")
 
 
 class FakeEngine:
-    """See the module. `token_delay_s` and `learn_delay_s` make it as slow as a test wants."""
+    """See the module. `token_delay_s` and `learn_delay_s` make it as slow as a test wants.
+
+    With `hold_at` an answer stops before that word until `may_go_on` is set; a negative number counts from the end.
+    """
 
     teacher_view = staticmethod(Engine.teacher_view)
 
@@ -63,6 +66,8 @@ class FakeEngine:
         self.config = config
         self.token_delay_s = 0.0
         self.learn_delay_s = 0.0
+        self.hold_at: int | None = None
+        self.may_go_on = asyncio.Event()
         self.is_ready = False
         self.failure: Exception | None = None  # raised by the next generate or learn
         self.num_aborted = 0
@@ -112,6 +117,8 @@ class FakeEngine:
             result = await self._answer(request)
             for place, token_id in enumerate(result.completion_token_ids):
                 await asyncio.sleep(self.token_delay_s)
+                if self.hold_at in (place, place - len(result.completion_token_ids)):
+                    await self._held(request.stop)
                 top = [{token_id: -0.25, 0: -2.0}] if request.sampling.top_logprobs else None
                 last = result if place == len(result.completion_token_ids) - 1 else None
                 is_whole = last is not None
@@ -124,6 +131,21 @@ class FakeEngine:
                     return
         finally:
             self.num_aborted += not is_whole
+
+    def go_on(self, hold_at: int | None = None) -> None:
+        """Let the answers that are held go on, as far as another word if one is given."""
+        self.may_go_on.set()
+        self.hold_at, self.may_go_on = hold_at, asyncio.Event()
+
+    async def _held(self, stop: asyncio.Event | None) -> None:
+        """Return once an answer may go on, or is to stop."""
+        events = [self.may_go_on, *([] if stop is None else [stop])]
+        waits = [asyncio.create_task(event.wait()) for event in events]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
 
     def _stopped(self, whole: GenerateResult, num_tokens: int) -> GenerateResult:
         ids = whole.completion_token_ids[:num_tokens]
@@ -162,9 +184,11 @@ class FakeEngine:
     async def learn(self, feedback_id: str) -> LearnOutcome:
         """Make a version and a note of a correction; keep anything else."""
         self._fail()
-        row = await self._database.read(lambda s: feedback.get(s, feedback_id))
+        begun = (time.monotonic(), asyncio.get_running_loop().create_future())
+        _, cancelled = self._lessons_under_way.setdefault(feedback_id, begun)  # before anything is awaited
         try:
-            if await self._is_cancelled(feedback_id):
+            row = await self._database.read(lambda s: feedback.get(s, feedback_id))
+            if await self._is_cancelled(cancelled):
                 return await endings.cancel(self._database, feedback_id)
             return await self._taught(row)
         finally:
@@ -180,10 +204,8 @@ class FakeEngine:
             return await self._keep(row, user, text)
         return await self._learn(row, user, text)
 
-    async def _is_cancelled(self, feedback_id: str) -> bool:
+    async def _is_cancelled(self, cancelled: asyncio.Future[bool]) -> bool:
         """Take the time of a lesson, with its end before that."""
-        begun = (time.monotonic(), asyncio.get_running_loop().create_future())
-        _, cancelled = self._lessons_under_way.setdefault(feedback_id, begun)
         try:
             async with asyncio.timeout(self.learn_delay_s):
                 return await asyncio.shield(cancelled)

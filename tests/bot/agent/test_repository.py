@@ -13,6 +13,7 @@ from bot.agent.toolbox import Toolbox
 from bot.agent.tools import read_call
 from tests.bot.agent.repositories import LEAVES_A_MARK, git, give_all, make_conflict, make_repository, outside
 from tests.bot.agent.workspaces import USER, names, put
+from tests.patience import PATIENCE_S
 
 ON_MAIN = GitState("main", 3, ["a.txt", 'say "yes".txt'])
 
@@ -43,8 +44,9 @@ def is_started_outside(folder: Path) -> bool:
     return (folder.parent / "mark").exists()
 
 
-async def test_a_work_tree_is_read(tools: Toolbox, tree: Path) -> None:
+async def test_a_work_tree_is_read(tools: Toolbox, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Again after each run of a tool."""
+    monkeypatch.setattr(repository, "SLOW_S", PATIENCE_S)
     assert await tools.repository.state() == GitState("main", 0)
     await bash(tools, "echo two > a.txt; touch b.txt")
     assert await tools.repository.state() == GitState("main", 2)

@@ -39,6 +39,27 @@ def bounded(sandbox: Sandbox, bounds: Bounds) -> Sandbox:
     return Sandbox(sandbox.folder, USER, bounds)
 
 
+class Clock:
+    """The sandbox's time; it goes on when a test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.is_read = False
+
+    def monotonic(self) -> float:
+        """Return the time."""
+        self.is_read = True
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of every sandbox."""
+    made = Clock()
+    monkeypatch.setattr("bot.agent.sandbox.time", made)
+    return made
+
+
 async def bash(sandbox: Sandbox, command: str) -> str:
     """What a command prints."""
     return (await sandbox.run(["bash", "-c", command])).output
@@ -112,9 +133,13 @@ async def test_no_rights_can_be_won(sandbox: Sandbox) -> None:
     assert "won" not in await bash(sandbox, "su -c true && echo won")
 
 
-async def test_time_runs_out(sandbox: Sandbox) -> None:
+async def test_time_runs_out(sandbox: Sandbox, clock: Clock) -> None:
     """What it has printed is kept; none of its processes is left, one in the background neither."""
-    found = await bounded(sandbox, SHORT).run(["bash", "-c", "echo begun; sleep 4711 & exec sleep 4712"])
+    command = ["bash", "-c", "echo begun; sleep 4711 & exec sleep 4712"]
+    running_out = asyncio.create_task(bounded(sandbox, SHORT).run(command))
+    await until(lambda: clock.is_read and len(running("4711", "4712")) == 2)
+    clock.now_s = 2 * SHORT.seconds
+    found = await running_out
     assert (found.output, found.status, found.ended_by) == ("begun\n", None, "it took longer than 4 s")
     assert not running("4711", "4712")
 
@@ -177,11 +202,11 @@ async def test_what_is_cancelled_at_its_start_is_ended(
 
 async def test_a_fork_bomb_has_a_bound(sandbox: Sandbox) -> None:
     """So many processes and no more, and all of them end with the run."""
-    small = bounded(sandbox, replace(Bounds(), seconds=2.0, processes=20))
-    begun = await small.run(["/usr/bin/env", "python3", "-c", MANY])
+    small = replace(Bounds(), processes=20)
+    begun = await bounded(sandbox, small).run(["/usr/bin/env", "python3", "-c", MANY])
     assert 10 < int(begun.output) < 20
     assert not running("4720")
-    bomb = await small.run(["bash", "-c", "f() { f | f & f; }; f 2>/dev/null"])
+    bomb = await bounded(sandbox, replace(small, seconds=2.0)).run(["bash", "-c", "f() { f | f & f; }; f 2>/dev/null"])
     assert bomb.ended_by
 
 
@@ -209,10 +234,14 @@ async def test_the_disk_is_not_filled(sandbox: Sandbox) -> None:
     assert many.ended_by == "it wrote more than 8 MiB"
 
 
-async def test_endless_output_is_cut(sandbox: Sandbox) -> None:
+async def test_endless_output_is_cut(sandbox: Sandbox, folder: Path, clock: Clock) -> None:
     """Its beginning and end are kept, and no more of heed's memory is used."""
     small = replace(SHORT, output_chars=100)
-    found = await bounded(sandbox, small).run(["bash", "-c", "echo first; yes"])
+    command = ["bash", "-c", "echo first; yes | head -200; touch shown; yes"]
+    running_out = asyncio.create_task(bounded(sandbox, small).run(command))
+    await until(lambda: clock.is_read and (folder / "shown").exists())
+    clock.now_s = 2 * small.seconds
+    found = await running_out
     assert found.output.startswith("first\ny\n")
     assert "characters" in found.output
     assert len(found.output) < 200

@@ -65,7 +65,8 @@ async def test_what_ran_when_heed_ended_is_not_run_again(rigged: AgentRig, tmp_p
     rigged.will_call("bash", command="echo once >> log; sleep 4723")
     await live.ask("work")
     running = asyncio.create_task(live.approve())
-    await until((rigged.folder / "log").exists)
+    log = rigged.folder / "log"
+    await until(lambda: log.exists() and log.read_text())
     (row,) = await rigged.agents.of_person(live.user_id)
     assert row.state["running"]["call"]["tool"] == "bash"
     async with agents_of(tmp_path / "data2", rigged.folder) as other:  # the state as a killed heed leaves it
@@ -77,7 +78,7 @@ async def test_what_ran_when_heed_ended_is_not_run_again(rigged: AgentRig, tmp_p
         assert again.session.state.messages[-1]["content"] == BROKEN_OFF
     await live.stop()
     await running
-    assert (rigged.folder / "log").read_text() == "once\n"
+    assert log.read_text() == "once\n"
 
 
 async def test_an_answer_that_was_being_made_is_made_by_the_next_heed(rigged: AgentRig, tmp_path: Path) -> None:

@@ -127,12 +127,17 @@ class Typist:
     def __init__(self, client: HeedClient) -> None:
         self.console = screen()
         self._lines = TypedLines()
-        self._running = asyncio.create_task(TerminalChat(client, self.console, self._lines).run())
+        self._chat = TerminalChat(client, self.console, self._lines)
+        self._running = asyncio.create_task(self._chat.run())
 
     async def type(self, line: str, words: str) -> None:
         """Type a line and wait until the words are there."""
         self._lines.typed.put_nowait(line)
         await until(lambda: words in shown(self.console))
+
+    async def until_free(self) -> None:
+        """Wait until the chat works on no line, so that an answer is whole."""
+        await until(self._chat._is_free.is_set)
 
     async def end(self) -> str:
         """Press Ctrl-D; the whole screen."""
@@ -149,6 +154,7 @@ async def test_a_person_goes_on_while_a_long_lesson_runs(client: HeedClient, hee
     await typist.type("bees", "You asked about bees.")
     await typist.type("/feedback too long", "(/cancel stops it)")
     await typist.type("ants", "You asked about ants.")
+    await typist.until_free()
     assert "Learned" not in shown(typist.console)
     heed.engine.finish_lessons()
     await until(lambda: "Learned: v1 in 1.2 s." in shown(typist.console))
@@ -412,7 +418,7 @@ async def test_it_runs_in_a_real_terminal(client: HeedClient) -> None:
 async def test_earlier_output_stays(client: HeedClient, heed: Heed) -> None:
     """What a real terminal has shown is not drawn over: by an answer, by a lesson's lines, or by the prompt."""
     heed.engine.token_delay_s = 0.02
-    heed.engine.learn_delay_s = 2 * terminal.PATIENCE_S
+    heed.engine.learn_delay_s = ENDLESS_S
     steps = (
         ("", "Ctrl-D ends"),
         ("bees\r", "know more?"),
@@ -421,7 +427,7 @@ async def test_earlier_output_stays(client: HeedClient, heed: Heed) -> None:
         ("", "Learned: v1"),
         ("ants\r", "know more?"),
     )
-    seen, at = await typed_in_a_terminal(client, steps), 0
+    seen, at = await typed_in_a_terminal(client, steps, {"know more?": heed.engine.finish_lessons}), 0
     shown, stands = Screen(), list[str]()
     for _, words in steps:
         end = seen.index(words, at) + len(words)

@@ -228,9 +228,10 @@ async def test_a_client_that_leaves_while_its_feedback_is_stored_does_not_stop_t
 async def test_without_waiting_it_is_queued(heed: Heed) -> None:
     """wait_s=0 answers at once; the update runs all the same."""
     row = await answer(heed)
-    heed.engine.learn_delay_s = 0.1
+    heed.engine.learn_delay_s = 2 * PATIENCE_S
     lesson = await heed.core.lessons.teach(row.user_id, correction(row), wait_s=0)
     assert lesson.outcome.status == "queued"
+    heed.engine.finish_lessons()
     await until_learned(heed, row.user_id)
 
 
@@ -253,8 +254,10 @@ async def test_an_update_that_ends_while_its_state_is_read_is_told(heed: Heed, m
 async def test_an_update_that_has_ended_is_looked_up(heed: Heed) -> None:
     """Also by who was told that it runs."""
     row = await answer(heed)
+    heed.engine.learn_delay_s = 2 * PATIENCE_S
     lesson = await heed.core.lessons.teach(row.user_id, correction(row), wait_s=0)
     assert lesson.outcome.status == "queued"
+    heed.engine.finish_lessons()
     await until(lambda: not heed.core.lessons.is_under_way(lesson.feedback.id))
     assert (await heed.core.lessons.ended(lesson)).outcome.status == "learned"
 

@@ -134,9 +134,9 @@ def test_a_forked_child_does_not_keep_the_port() -> None:
     code = (
         "import os, time\nfrom bot.http.port import listen\n"
         "first = listen('127.0.0.1', 0); port = first.getsockname()[1]\n"
-        "child = os.fork()\n"
-        "if child == 0: time.sleep(30); os._exit(0)\n"
-        "time.sleep(0.3); first.close(); listen('127.0.0.1', port).close(); os.kill(child, 9); print('free')\n"
+        "told, tell = os.pipe(); child = os.fork()\n"
+        "if child == 0: os.write(tell, b'!'); time.sleep(30); os._exit(0)\n"
+        "os.read(told, 1); first.close(); listen('127.0.0.1', port).close(); os.kill(child, 9); print('free')\n"
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=PATIENCE_S

@@ -73,6 +73,14 @@ async def asked(heed: Rig, text: str = "bees") -> tuple[Turn, Inbox, Done]:
     return turn, item, Done(item.seq or 0)
 
 
+async def until_edited(heed: Rig) -> None:
+    """Wait until an answer is shown as far as it is held, and then edited; its last word is held."""
+    messages = heed.channel.shown.messages
+    await until(lambda: messages)
+    heed.engine.go_on(hold_at=-1)
+    await until(lambda: len(messages[0].texts) > 1)
+
+
 async def test_an_answer_is_shown_and_stored_and_its_update_done(heed: Rig) -> None:
     """The message that shows it has the buttons, and leads back to the stored turn."""
     turn, item, done = await asked(heed)
@@ -90,9 +98,12 @@ async def test_an_answer_is_shown_and_stored_and_its_update_done(heed: Rig) -> N
 
 async def test_an_answer_is_live(heed: Rig) -> None:
     """While it is written its placeholder grows; the final text has no cursor."""
-    heed.engine.token_delay_s = 0.01
+    heed.engine.hold_at = 4
     turn, item, done = await asked(heed)
-    await heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS))
+    task = asyncio.create_task(heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS)))
+    await until_edited(heed)
+    heed.engine.go_on()
+    await task
     (message,) = (await heed.shown()).messages
     assert len(message.texts) > 2
     assert all(text.endswith(CURSOR) for text in message.texts[:-1])
@@ -138,11 +149,10 @@ async def test_a_long_answer_has_several_messages(start: StartRig) -> None:
 async def test_a_restart_edits_the_same_placeholder(start: StartRig) -> None:
     """An answer cut short by a crash is given again in the message that was begun."""
     async with start() as heed:
-        heed.engine.token_delay_s = 0.02
+        heed.engine.hold_at = 4
         turn, item, done = await asked(heed)
         task = asyncio.create_task(heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS)))
-        await until(lambda: bool(heed.channel.shown.messages))
-        await until(lambda: len(heed.channel.shown.messages[0].texts) > 2)  # its id is noted before it is edited
+        await until_edited(heed)  # its id is noted before it is edited
         kept = await heed.database.read(lambda s: outbox.get(s, f"answer-{item.seq}"))
         assert kept is not None
         assert kept.state == OutboxState.DRAFT
@@ -297,11 +307,14 @@ async def test_a_placeholder_that_is_gone_is_replaced(start: StartRig, *, has_no
     """Somebody deleted it: the answer comes in a new message, also where a nonce would find the deleted one."""
     limits = Limits(4096, len, 0.0, 0.0, 100, calls_per_s=1e9, has_nonces=has_nonces)
     async with start(limits=limits) as heed:
-        heed.engine.token_delay_s = 0.005
+        heed.engine.hold_at = 4
         turn, item, done = await asked(heed)
         task = asyncio.create_task(heed.outbox.answer(turn, item, done, Post(HOME, "", ROWS)))
         await until(lambda: bool(heed.channel.shown.messages))
-        heed.channel.shown.failures["edit"] = [Gone("deleted")] * 2
+        failures = heed.channel.shown.failures["edit"] = [Gone("deleted")] * 2
+        heed.engine.go_on(hold_at=-1)
+        await until(lambda: len(failures) == 1)
+        heed.engine.go_on()
         await task
         shown = (await heed.shown()).messages
         assert len(shown) == 2

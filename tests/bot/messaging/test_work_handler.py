@@ -385,13 +385,14 @@ async def test_a_yes_that_heeds_end_broke_off_is_told(chat: Worker, folder: Path
     chat.will_call("bash", command="echo once >> log; sleep 4730")
     (card,) = await chat.say("Work.")
     pressing = asyncio.create_task(chat.press(card, "Yes"))
-    await until((folder / "log").exists)
+    log = folder / "log"
+    await until(lambda: log.exists() and log.read_text())
     item = await ended_and_begun_again(chat, pressing)
     before = len(chat.heed.channel.shown.messages)
     await chat.dispatcher.handle(item, Done(item.seq or 0))
     await chat.heed.shown()
     (told,) = chat.heed.channel.shown.messages[before:]
-    assert (told.text, (folder / "log").read_text()) == (work_texts.BROKEN_OFF, "once\n")
+    assert (told.text, log.read_text()) == (work_texts.BROKEN_OFF, "once\n")
 
 
 async def test_an_end_and_a_stop(chat: Worker) -> None:

@@ -40,12 +40,15 @@ async def seen(process: asyncio.subprocess.Process, event: str) -> None:
 
 
 async def test_a_kill_leaves_nothing_behind(heed: Heed, client: HeedClient, folder: Path, can_run: None) -> None:
-    """Before the question, at it, and while the tool runs."""
+    """Before the question, at it, while the tool begins, and while it runs."""
     rng = random.Random(0)
     for number in range(KILLS):
         heed.engine.calls = [piece("bash", json.dumps({"command": COMMAND.format(f"log{number}")}))]
         process = await begun(client, folder)
-        if moment := ("", "call", "question")[number % 3]:
+        moment = ("", "call", "question", "log")[number % 4]
+        if moment == "log":
+            await until(lambda: logs_in(folder, f"log{number}"))  # noqa: B023
+        elif moment:
             await seen(process, moment)
         await asyncio.sleep(rng.uniform(0, 0.4))
         process.kill()
@@ -57,9 +60,9 @@ async def test_a_kill_leaves_nothing_behind(heed: Heed, client: HeedClient, fold
     assert (await client.get())["account"]
 
 
-def logs_in(folder: Path) -> list[str]:
-    """What the commands have written, each in a file of its own."""
-    return [log.read_text() for log in folder.glob("log*")]
+def logs_in(folder: Path, name: str = "log*") -> list[str]:
+    """What the commands have written, each in a file of its own, which is empty if a kill came just then."""
+    return [text for log in folder.glob(name) if (text := log.read_text())]
 
 
 def running() -> bool:

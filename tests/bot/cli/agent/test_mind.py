@@ -15,6 +15,7 @@ from bot.errors import ServerRefused, SessionTooLong
 from engine.errors import PromptTooLongError
 from tests.bot.agent.minds import piece
 from tests.bot.conftest import Heed
+from tests.patience import PATIENCE_S, until
 
 ASKED = [{"role": "user", "content": "read a.txt"}]
 CALL = piece("read", '{"path": "a.txt"}')
@@ -65,10 +66,11 @@ async def test_a_long_lesson_is_watched(heed: Heed, client: HeedClient, monkeypa
     told = list[str]()
     mind = HttpMind(client, told.append)
     answer = await mind.answer(ASKED, definitions())
-    heed.engine.learn_delay_s = 0.3
-    assert (await mind.teach(CallCorrection(answer.id, "read it first"))).line.startswith("Learned: v1 in")
-    assert told
-    await asyncio.sleep(0)
+    heed.engine.learn_delay_s = 2 * PATIENCE_S
+    lesson = asyncio.create_task(mind.teach(CallCorrection(answer.id, "read it first")))
+    await until(lambda: told)
+    heed.engine.finish_lessons()
+    assert (await lesson).line.startswith("Learned: v1 in")
 
 
 async def test_refusals_keep_their_kind(heed: Heed, client: HeedClient) -> None:

@@ -20,6 +20,7 @@ async def test_something_new_is_told_without_a_word_of_it(operator: Operator) ->
     """A new answer causes an event without content."""
     response = await operator.heed.client.get("/admin/events")
     assert response.content_type == "text/event-stream"
+    assert await asyncio.wait_for(response.content.readline(), PATIENCE_S) == b": nothing new\n"
     await operator.heed.ask("bees", user="ana")
     async with asyncio.timeout(PATIENCE_S):
         while not (line := await response.content.readline()).startswith(b"data"):

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import ClientResponse, web
 from sqlmodel import select
 
+from bot.agent import repository
 from bot.agent.workspaces import BRING_BACK
 from bot.events import Author
 from bot.http.agent.sessions import AGENTS
@@ -113,8 +114,9 @@ async def test_lessons_are_told_of_the_work(allowed: Heed) -> None:
         assert (await allowed.post(f"{session}/notes", {"text": text}))[0] == 400
 
 
-async def test_the_repository_is_shown(allowed: Heed, folder: Path) -> None:
+async def test_the_repository_is_shown(allowed: Heed, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When a session begins and whenever it is read, as it is then; null where there is none."""
+    monkeypatch.setattr(repository, "SLOW_S", PATIENCE_S)
     assert (await allowed.get(await opened(allowed)))[1]["git"] is None
     make_repository(folder)
     status, begun = await allowed.post(PATH, {"workspace": "work"})

@@ -10,6 +10,7 @@ from bot.events import Author
 from engine.config import ConsolidationConfig
 from engine.consolidation.material import DISLIKED, Material, gather, with_follow_ups
 from storage.database import Session
+from storage.tables import Feedback
 from tests.bot.conftest import Heed, text_of
 from tests.patience import PATIENCE_S
 
@@ -105,8 +106,9 @@ async def test_a_note_needs_no_answer(heed: Heed) -> None:
 async def test_without_waiting_the_answer_is_queued(heed: Heed) -> None:
     """With wait: false the response comes before the update has run."""
     first = await heed.ask("bees")
-    heed.engine.learn_delay_s = 0.05
+    heed.engine.learn_delay_s = 2 * PATIENCE_S
     assert (await heed.correct(first["id"], "too long", wait=False))["status"] == "queued"
+    heed.engine.finish_lessons()
     async with asyncio.timeout(PATIENCE_S):
         while (await heed.get("/v1/users/local"))[1]["active_version"] != 1:  # noqa: ASYNC110  the server is asked
             await asyncio.sleep(0.01)
@@ -326,14 +328,25 @@ async def test_the_next_answer_does_not_wait_for_a_lesson(heed: Heed) -> None:
     assert (await state(heed, queued["feedback_id"]))["progress"] is not None
 
 
-async def test_the_same_call_again_brings_the_result(heed: Heed) -> None:
+async def test_the_same_call_again_brings_the_result(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
     """With its idempotency key: once the lesson has ended the result and the new answer come."""
+    commit, is_known = heed.core.lessons.commit, asyncio.Event()
+
+    async def noted(*args: Any, **about: Any) -> tuple[Feedback, bool]:
+        found = await commit(*args, **about)
+        is_known.set()
+        return found
+
     first = await heed.ask("bees", user="ana")
-    heed.engine.learn_delay_s = 0.3
+    heed.engine.learn_delay_s = 2 * PATIENCE_S
     body = {"completion_id": first["id"], "kind": "correction", "text": "too long", "user": "ana", "retry": True}
     headers = {"Idempotency-Key": "k"}
     _, queued = await heed.post(URL, {**body, "wait": 0.01}, headers=headers)
-    _, learned = await heed.post(URL, {**body, "wait": True}, headers=headers)
+    monkeypatch.setattr(heed.core.lessons, "commit", noted)
+    again = asyncio.create_task(heed.post(URL, {**body, "wait": True}, headers=headers))
+    await asyncio.wait_for(is_known.wait(), PATIENCE_S)
+    heed.engine.finish_lessons()
+    _, learned = await again
     assert (queued["status"], learned["status"]) == ("queued", "learned")
     assert (learned["feedback_id"], "retry" in queued) == (queued["feedback_id"], False)
     assert len(learned["retry"]["text"]) < len(text_of(first))

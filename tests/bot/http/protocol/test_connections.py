@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -66,18 +67,33 @@ async def test_clients_that_wait_do_not_keep_heed_from_ending(start_heed: StartH
 async def test_a_body_that_does_not_come_is_refused(start_heed: StartHeed) -> None:
     """A request whose body stops half-way is answered with 408."""
     async with served(start_heed, client_timeout_s=0.1) as heed:
+        heed.connections.limits = replace(heed.connections.limits, timeout_s=PATIENCE_S)  # the head has come
         raw = await heed.connect(SLOW_POST)
         assert await raw.status() == 408
 
 
-async def test_an_answer_may_take_longer_than_its_request(start_heed: StartHeed) -> None:
-    """Once the body is there, the deadline is over."""
+async def test_an_answer_may_take_longer_than_its_request(
+    start_heed: StartHeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the body is there, the deadlines are over, those of the head and of the body."""
+    deadlines, wait = list[asyncio.TimerHandle](), connections.Connection._wait
+
+    def noted(connection: connections.Connection) -> None:
+        wait(connection)
+        assert connection._deadline is not None
+        deadlines.append(connection._deadline)
+
+    monkeypatch.setattr(connections.Connection, "_wait", noted)
     async with served(start_heed, client_timeout_s=1.0) as heed:
-        heed.heed.engine.token_delay_s = 0.05
+        heed.connections.limits = replace(heed.connections.limits, timeout_s=PATIENCE_S)
+        heed.heed.engine.token_delay_s, heed.heed.engine.hold_at = 0.05, -1
         body = json.dumps({"messages": [{"role": "user", "content": "bees"}]}).encode()
         head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
         raw = await heed.connect(head.encode() + body[:5])
         await raw.send(body[5:])
+        await until(lambda: heed.connections.num_busy)
+        assert [deadline.cancelled() for deadline in deadlines] == [True]
+        heed.heed.engine.go_on()
         assert await raw.whole_answer() == 200
 
 

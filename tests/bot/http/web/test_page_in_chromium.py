@@ -18,7 +18,7 @@ from storage.learning import better_answers
 from storage.tables import BetterAnswer
 from tests.bot import fake_engine
 from tests.bot.conftest import Heed, StartHeed
-from tests.bot.http.web.browsing import browser, complaints, open_page, start_heed
+from tests.bot.http.web.browsing import PATIENCE_MS, browser, complaints, open_page, start_heed
 from tests.bot.http.web.injections import INJECTIONS
 from tests.patience import PATIENCE_S, until
 
@@ -78,11 +78,12 @@ async def correct(page: Page, text: str) -> None:
 
 async def test_an_answer_is_written_while_it_comes(heed: Heed, page: Page) -> None:
     """The text grows on the page before the answer is whole."""
-    heed.engine.token_delay_s = 0.1
+    heed.engine.hold_at = 4
     await page.fill("#say", "bees")
     await page.press("#say", "Enter")
     await expect(page.locator(".answer.writing .text")).to_have_text(re.compile(r"^You asked"))
     assert "know more?" not in await page.locator(".answer .text").inner_text()
+    heed.engine.may_go_on.set()
     await expect(page.locator(".answer .text")).to_have_text(re.compile(r"know more\?$"))
     await expect(page.locator(".answer .version")).to_have_text("v0")
 
@@ -343,7 +344,7 @@ async def test_an_answer_that_waits_says_how_many_are_before_it(
 
 async def test_stop_ends_the_answer(heed: Heed, page: Page) -> None:
     """The send button ends an answer, also in the engine; it stays as stopped, with what was written."""
-    heed.engine.token_delay_s = 0.2
+    heed.engine.hold_at = 4
     await page.fill("#say", "bees")
     await page.press("#say", "Enter")
     await expect(page.locator(".answer .text")).to_have_text(re.compile("^You"))
@@ -415,11 +416,12 @@ Done."""
 async def test_markdown_is_formatted_while_it_comes(heed: Heed, page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """A heading is one before the answer is whole; in the end all is there, as after a reload."""
     monkeypatch.setattr(fake_engine, "compose", lambda *_: MARKDOWN)
-    heed.engine.token_delay_s = 0.05
+    heed.engine.hold_at = -1
     await page.fill("#say", "bees")
     await page.press("#say", "Enter")
     await expect(page.locator(".answer.writing .text h3")).to_have_text("Bees")
     await expect(page.locator(".answer.writing .text")).not_to_contain_text("Done.")
+    heed.engine.may_go_on.set()
     for _ in ("as it came", "reloaded"):
         await expect(page.locator(".answer .text > p").last).to_have_text("Done.")
         await expect(page.locator(".answer .text a")).to_have_count(2)
@@ -596,9 +598,18 @@ async def begin_lesson(heed: Heed, page: Page) -> None:
 
 async def test_a_long_lesson_shows_how_far_it_is(heed: Heed, page: Page) -> None:
     """After three seconds there is a bar with the phase, which grows; then the lesson and the new answer, once each."""
+    is_seen = asyncio.Event()
+
+    async def answered_late(route: Route) -> None:
+        response = await route.fetch(timeout=PATIENCE_MS)
+        await is_seen.wait()
+        await route.fulfill(response=response)
+
+    await page.route("**/v1/feedback", answered_late, times=1)
     await begin_lesson(heed, page)
     await expect(page.locator(".learning .what")).to_have_text("Learning: too long")
     await expect(page.locator(".learning progress")).to_have_count(0)
+    is_seen.set()
     heed.engine.lesson_share = 0.2
     await expect(page.locator(".learning .what")).to_have_text(re.compile(r", 20 %$"))
     heed.engine.lesson_share = 0.75

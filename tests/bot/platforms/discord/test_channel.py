@@ -24,6 +24,7 @@ from bot.platforms.discord.channel import account_in
 from tests.bot.platforms.discord_bench import HASTE, PACE, Bench, bench
 from tests.contract.discord_server import Fault
 from tests.contract.discord_world import ANA, BEN, BOT, CANNOT_SEND, NO_ACCESS, TOKEN, Refusal
+from tests.patience import PATIENCE_S
 
 ME = Author("discord", "111", "Ana")
 DM, ROOM = Place("discord", "500"), Place("discord", "600", is_private=False)
@@ -282,6 +283,7 @@ async def test_a_first_answer_without_a_reply_counts_if_it_was_taken(quick_dir: 
         table.server.fail("POST", "/interactions/.*/callback", Fault(hangs=True, is_done=is_done))
         given = await table.server.command(table.server.text(), "help")
         await table.until(lambda: table.server.made("GET", "/webhooks/.*/messages/@original"))
+        table.channel._interactions._first_answer_s = PATIENCE_S
         await table.server.command(table.server.text(), "help")
         await table.until(lambda: len(table.keys) == 1 + is_done)
         assert (given.first is not None) is is_done

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ import pytest_asyncio
 
 from bot.events import MessageReceived
 from bot.platforms.discord import intake
+from bot.platforms.discord.gateway import Pace
 from storage.errors import NotStorable, StorageFull
 from storage.tables import Inbox
-from tests.bot.platforms.discord_bench import Bench, bench
+from tests.bot.platforms.discord_bench import PACE, Bench, bench
 from tests.contract.discord_world import BOT
+from tests.patience import PATIENCE_S
 
 MENTION = f"<@{BOT['id']}>"
 
@@ -38,9 +41,9 @@ class Gate:
 
 
 @asynccontextmanager
-async def gated(data_dir: Path) -> AsyncIterator[Gate]:
+async def gated(data_dir: Path, pace: Pace = PACE) -> AsyncIterator[Gate]:
     """A connected channel behind a gate."""
-    async with bench(data_dir, is_started=False) as table:
+    async with bench(data_dir, pace, is_started=False) as table:
         made = Gate(table)
         table.server.dm()
         table.channel = table.new_channel()
@@ -142,9 +145,11 @@ async def test_an_interaction_is_answered_before_it_is_stored(gate: Gate) -> Non
     await gate.table.until(lambda: gate.table.keys)
 
 
-async def test_stopping_commits_what_was_heard(gate: Gate) -> None:
+async def test_stopping_commits_what_was_heard(quick_dir: Path) -> None:
     """A message heard before the stop is in the inbox after it."""
-    await gate.table.server.say(gate.table.server.dm(), "goodbye")
-    await gate.table.until(lambda: not gate.table.channel._intake.is_idle or gate.table.keys)
-    await gate.table.channel.stop()
-    assert len(gate.table.keys) == 1
+    async with gated(quick_dir, replace(PACE, drain_s=PATIENCE_S)) as gate:
+        table = gate.table
+        await table.server.say(table.server.dm(), "goodbye")
+        await table.until(lambda: not table.channel._intake.is_idle or table.keys)
+        await table.channel.stop()
+        assert len(table.keys) == 1

@@ -52,7 +52,8 @@ class OneGateway:
                 channel.limits = QUICK
             return made
 
-        self.leases = LeaseKeeper(core.database, Tokens(name), _nothing, lambda _: None, 60.0, fencing.platform)
+        tokens, lasts_s = Tokens(name), 2 * PATIENCE_S  # no lease is renewed here
+        self.leases = LeaseKeeper(core.database, tokens, _nothing, lambda _: None, lasts_s, fencing.platform)
         self.channels = LeasedChannels(
             make, lambda own: ChannelSupervisor(own, core, Metrics(), AgentService(core)), self.leases
         )

@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
+import httpx
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from telegram.request import HTTPXRequest
 
 from bot.channel import Button, ChannelError, File, Gone, NotOffered, Post, Refused, SlowDown, Unreachable
 from bot.config import TelegramSettings
@@ -419,13 +421,18 @@ async def test_a_silence_after_the_request_is_ambiguous(
     server: TelegramServer, monkeypatch: pytest.MonkeyPatch, fault: Fault
 ) -> None:
     """The message may be there, and in some of these cases it is."""
-    monkeypatch.setattr(client, "ANSWER_TIMEOUT_S", 0.3)
     async with started(server) as channel:
+        requests = channel._client.bot.request
+        assert isinstance(requests, HTTPXRequest)
+        assert requests.read_timeout == client.ANSWER_TIMEOUT_S
         server.fail("sendMessage", fault)
-        with pytest.raises(Unreachable) as caught:
-            await channel.post(post("Bees."))
+        with monkeypatch.context() as patch:
+            if fault.hangs:
+                patch.setattr(requests._client, "timeout", httpx.Timeout(PATIENCE_S, read=0.3))
+            with pytest.raises(Unreachable) as caught:
+                await channel.post(post("Bees."))
         assert caught.value.is_ambiguous
-        assert len(server.shown(HOME)) == fault.is_done
+        await server.until(lambda: len(server.shown(HOME)) == fault.is_done)
         await channel.post(post("Bees."))
 
 

@@ -71,6 +71,12 @@ class Talk:
             while await self.core.database.read(lambda s: inbox.num_waiting(s) or outbox.waiting(s)):  # noqa: ASYNC110  rows tell nobody
                 await asyncio.sleep(0.001)
 
+    async def all_shown(self) -> None:
+        """Wait until everything heed says is shown, and known to be."""
+        async with asyncio.timeout(PATIENCE_S):
+            while await self.core.database.read(outbox.waiting):  # noqa: ASYNC110  rows tell nobody
+                await asyncio.sleep(0.001)
+
     async def ask(self, text: str, chat: Json = HOME, **fields: Any) -> Json:
         """Say something; the finished answer."""
         asked = self.server.say(text, chat=chat, **fields)
@@ -478,6 +484,7 @@ async def test_a_correction_while_paused_survives_restarts(tmp_path: Path) -> No
             await talk.core.lessons.pause()
             server.say("too long", reply_to=answer["message_id"])
             await talk.shows("Learning is paused")
+            await talk.all_shown()
         async with heed_on(server, tmp_path / "data") as talk:
             between = await talk.ask("cats")
             await talk.core.lessons.resume()
