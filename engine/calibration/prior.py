@@ -24,7 +24,7 @@ REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "whole_first_step": False,  # the first pass for the guided teacher has measured a fresh adapter already
     "mini_batch_samples": 8,
     "parent_rate": 1.0,  # a later wish needs as much as the first: at a third it closed half and was not said
-    "replacing_share": 0.4,  # what is left of the wish before outweighs a small model's new one
+    "replacing_share": 0.15,  # what is left of the wish before outweighs a small model's new one
     "num_teacher_rollouts": 8,
     "max_teacher_rollouts": 20,
     "num_openings": 24,

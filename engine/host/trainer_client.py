@@ -145,7 +145,8 @@ class TrainerClient:
         tokens: list[int] = []
         while len(tokens) < len(prompts):
             part = list(prompts[len(tokens) : len(tokens) + at_once])
-            tokens += (await self._compute("heed_first_tokens", part, *settings, learn.seed + len(tokens)))["tokens"]
+            drawn = *settings, learn.seed + len(tokens), learn.guides_unsure
+            tokens += (await self._compute("heed_first_tokens", part, *drawn))["tokens"]
         return tokens
 
     async def states(self, passages: Sequence[Passage], depths: Sequence[float], at_once: int = 16) -> States:

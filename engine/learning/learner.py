@@ -269,12 +269,12 @@ class Learner:
         return of_kind(rows, lesson.corrected.messages)
 
     async def _take_note(self, lesson: Lesson, update: UpdateState) -> None:
-        """Store the lesson's note. The update goes on from less of its parent if that takes the place of a wish."""
+        """Store the lesson's note. If that takes the place of a wish the update is a `LearnConfig.replacing` one."""
         note = update.note or await self._add_note(lesson, update)
         replaced = await self._database.read(lambda s: superseding.replaced_by(s, note))
         update.replaced = [wish.text for wish in replaced]
         if replaced:
-            update.learn = replace(update.learn, parent_share=update.learn.replacing_share)
+            update.learn = update.learn.replacing()
 
     async def _add_note(self, lesson: Lesson, update: UpdateState) -> Note:
         note = Note(

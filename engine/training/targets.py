@@ -24,15 +24,22 @@ class Targets:
     """Values by sample, each with axes [R, V] or [R, H] for its R response positions; [R, 2 H] if it is guided."""
 
     def __init__(
-        self, model: TrainingModel, num_positions: int, *, must_be_logprobs: bool = False, guidance_scale: float = 1.0
+        self,
+        model: TrainingModel,
+        num_positions: int,
+        *,
+        must_be_logprobs: bool = False,
+        guidance_scale: float = 1.0,
+        guides_unsure: bool = True,
     ) -> None:
-        """Choose what to keep by `num_positions`, the response tokens of all samples."""
+        """Choose what to keep by `num_positions`, the response tokens of all samples. The rest as in LearnConfig."""
         self._model = model
         size = num_positions * model.vocab_size
         fitting = [kept for kept in _KEPT_TYPES if size * kept.itemsize <= KEPT_BYTES]
         self._is_hidden = not fitting and not must_be_logprobs
         self._type = fitting[0] if fitting else torch.float32
         self._scale = guidance_scale
+        self._guides_unsure = guides_unsure
         self._values: dict[int, Tensor] = {}
 
     def put_hidden(self, batch: Batch, hidden_NH: Tensor) -> None:
@@ -43,10 +50,17 @@ class Targets:
             self._put(batch, hidden_NH.detach().repeat(1, 2 if self._is_guided else 1))
 
     def guide_openings(self, batch: Batch, base_NH: Tensor) -> None:
-        """Guide the first positions of these samples, as many as the batch has, away from these hidden states."""
+        """Guide the first positions of these samples, as many as the batch has, away from these hidden states.
+
+        With `guides_unsure` false only those where that makes the teacher surer (ADR 24).
+        """
         lengths = batch.lengths
         known = [self._values[i] for i in batch.samples]
-        guided = self._guided(torch.cat([rows[:n] for rows, n in zip(known, lengths, strict=True)]), base_NH)
+        kept = torch.cat([rows[:n] for rows, n in zip(known, lengths, strict=True)])
+        guided = self._guided(kept, base_NH)
+        if not self._guides_unsure:
+            is_surer_N1 = sdpo.is_surer(self.logprobs(guided), self.logprobs(kept)).unsqueeze(-1)
+            guided = torch.where(is_surer_N1, guided, kept)
         for i, rows, first in zip(batch.samples, known, guided.split(lengths), strict=True):
             self._values[i] = torch.cat([first, rows[len(first) :]])
 
@@ -101,5 +115,6 @@ def targets_of(model: TrainingModel, samples: Sequence[Sample], learn: LearnConf
         positions,
         must_be_logprobs=not modes.isdisjoint(("external", "trust_region")),
         guidance_scale=learn.guidance_scale,
+        guides_unsure=learn.guides_unsure,
     )
     return {"teacher": teacher, **{name: Targets(model, positions) for name in ("reference", "base", "parent")}}

@@ -309,12 +309,15 @@ class TrainerExtension:
             return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter), trainer.base_states)}
 
     @_guarded
-    def heed_first_tokens(self, prompts: list[list[list[int]]], scale: float, temperature: float, seed: int) -> Record:
+    def heed_first_tokens(
+        self, prompts: list[list[list[int]]], scale: float, temperature: float, seed: int, guides_unsure: bool
+    ) -> Record:
         """Return how the guided teacher's answers begin (`engine.training.openings`), one token each."""
         trainer = self.heed_require()
         pairs = [(seen, asked) for seen, asked in prompts]
         with trainer.cores():
-            return {"tokens": first_tokens(trainer.base_states, pairs, scale, temperature, seed)}
+            tokens = first_tokens(trainer.base_states, pairs, scale, temperature, seed, guides_unsure=guides_unsure)
+            return {"tokens": tokens}
 
     @_guarded
     def heed_states(self, passages: list[Record], depths: list[float]) -> Record:

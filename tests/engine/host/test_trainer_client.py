@@ -132,7 +132,7 @@ async def test_first_tokens_come_in_calls_of_a_few_prompts() -> None:
     host = Host({"tokens": [5, 6]}, {"tokens": [7]})
     pair, learn = ([1, 2], [2]), LearnConfig(guidance_scale=1.5, teacher_temperature=0.3, seed=4)
     assert await client(host).first_tokens([pair] * 3, learn, at_once=2) == [5, 6, 7]
-    assert [args for _, args in host.calls] == [([pair] * 2, 1.5, 0.3, 4), ([pair], 1.5, 0.3, 6)]
+    assert [args for _, args in host.calls] == [([pair] * 2, 1.5, 0.3, 4, True), ([pair], 1.5, 0.3, 6, True)]
 
 
 @pytest.mark.parametrize("num_running", [0, 1])

@@ -330,12 +330,12 @@ async def test_a_teacher_reads_no_wish_that_the_new_one_replaces(live: Live, see
 async def test_a_lesson_that_replaces_a_wish_goes_on_from_less_of_its_parent(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And says which; every other goes on from as much as ever."""
-    shares: list[float] = []
+    """And says which; every other goes on from as much as ever, and is guided everywhere."""
+    trained: list[tuple[float, bool]] = []
     train = live.parts.learner._candidates.train
 
     async def noted(run_id: str, parent: Any, samples: list[Sample], learn: LearnConfig) -> Any:
-        shares.append(learn.parent_share)
+        trained.append((learn.parent_share, learn.guides_unsure))
         return await train(run_id, parent, samples, learn)
 
     monkeypatch.setattr(live.parts.learner._candidates, "train", noted)
@@ -346,7 +346,7 @@ async def test_a_lesson_that_replaces_a_wish_goes_on_from_less_of_its_parent(
         answer = await live.ask(user_id, QUESTION)
         outcome = await live.teach(answer, text, training={"replacing_share": 0.3}, scope=Scope.ALWAYS)
         replaced.append(outcome.replaced)
-    assert shares == [0.3, 0.75]
+    assert trained == [(0.3, False), (0.75, True)]
     assert replaced == [["Use emoji in your answer."], []]
 
 

@@ -37,16 +37,35 @@ def prompts(count: int) -> list[tuple[list[int], list[int]]]:
 
 def guided(whole: Any, seen: list[int], asked: list[int]) -> torch.Tensor:
     """Return the guided distribution of the next token, axis [V], by a whole forward pass for each prompt."""
-    teacher, plain = (whole(torch.tensor([ids])).logits[0, -1].detach().log_softmax(-1) for ids in (seen, asked))
-    return sdpo.guided(teacher, plain, SCALE)
+    return sdpo.guided(said(whole, seen), said(whole, asked), SCALE)
+
+
+def said(whole: Any, ids: list[int]) -> torch.Tensor:
+    """Return the model's own distribution of the next token, axis [V]."""
+    logits: torch.Tensor = whole(torch.tensor([ids])).logits[0, -1]
+    return logits.detach().log_softmax(-1)
 
 
 def test_the_likeliest_is_that_of_the_guided_distribution(model: LeanModel, whole: Any) -> None:
     """At temperature 0, for prompts of any lengths, together or alone."""
     pairs = prompts(5)
     wanted = [int(guided(whole, *pair).argmax()) for pair in pairs]
-    assert first_tokens(BaseStates(model), pairs, SCALE, 0.0, 0) == wanted
-    assert [first_tokens(BaseStates(model), [pair], SCALE, 0.0, 0)[0] for pair in pairs] == wanted
+    assert first_tokens(BaseStates(model), pairs, SCALE, 0.0, 0, guides_unsure=True) == wanted
+    each = [first_tokens(BaseStates(model), [pair], SCALE, 0.0, 0, guides_unsure=True)[0] for pair in pairs]
+    assert each == wanted
+
+
+def test_where_guidance_makes_it_less_sure_it_is_the_models_own(
+    model: LeanModel, whole: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Prompt by prompt, if that is asked for."""
+    pairs = prompts(6)
+    surer = torch.tensor([True, False, False, True, False, True])
+    monkeypatch.setattr(sdpo, "is_surer", lambda *_: surer)
+    asked = zip(pairs, surer, strict=True)
+    wanted = [int((guided(whole, *pair) if yes else said(whole, pair[0])).argmax()) for pair, yes in asked]
+    assert first_tokens(BaseStates(model), pairs, SCALE, 0.0, 0, guides_unsure=False) == wanted
+    assert first_tokens(BaseStates(model), pairs, SCALE, 0.0, 0, guides_unsure=True) != wanted
 
 
 def test_a_draw_follows_the_guided_distribution(model: LeanModel, whole: Any) -> None:
@@ -54,7 +73,7 @@ def test_a_draw_follows_the_guided_distribution(model: LeanModel, whole: Any) ->
     ((seen, asked),) = prompts(1)
     pairs = [(seen, asked)] * 300
     base = BaseStates(model)
-    drawn = first_tokens(base, pairs, SCALE, 1.0, 7)
-    assert drawn == first_tokens(base, pairs, SCALE, 1.0, 7) != first_tokens(base, pairs, SCALE, 1.0, 8)
+    drawn, again, others = (first_tokens(base, pairs, SCALE, 1.0, seed, guides_unsure=True) for seed in (7, 7, 8))
+    assert drawn == again != others
     token, count = Counter(drawn).most_common(1)[0]
     assert count / len(drawn) == pytest.approx(float(guided(whole, seen, asked)[token].exp()), abs=0.12)

@@ -221,6 +221,13 @@ def test_guidance_goes_on_in_the_direction_of_the_lesson() -> None:
     assert not far.requires_grad
 
 
+def test_the_surer_of_two_distributions_has_the_smaller_entropy() -> None:
+    """Row by row; one that is as sure is not surer, and impossible tokens count nothing."""
+    even, sure = torch.tensor([0.5, 0.5, 0.0]).log(), torch.tensor([0.9, 0.1, 0.0]).log()
+    some, other = torch.stack([even, sure, even]), torch.stack([sure, even, even])
+    assert sdpo.is_surer(some, other).tolist() == [False, True, False]
+
+
 def test_the_forward_kl_in_one_operation_is_the_sum_of_its_terms() -> None:
     """Values and gradients, over a vocabulary as large as a real model's."""
     torch.manual_seed(0)
