@@ -19,7 +19,7 @@ from engine.calibration.prior import REAL_MODEL
 from engine.config import LearnConfig
 from engine.host.model_shape import ModelShape
 from engine.sample import Kind, Sample
-from engine.training.peft_model import PeftTrainingModel
+from engine.training.model import gpu_training_model
 from engine.training.training_update import TrainingUpdate
 from evals.study import Advance
 
@@ -39,7 +39,7 @@ def measure(config: GpuBenchConfig, advance: Advance) -> Samples:
     shape = ModelShape.of(settings.to_dict())
     peaks = measure_peaks(device)
     samples: Samples = {"peaks": vars(peaks), "lesson_s": [], **{phase: [] for phase in PHASES}}
-    model = PeftTrainingModel(base_model(config.model, device), "bench")
+    model = gpu_training_model(base_model(config.model, device), "bench")
     learn = LearnConfig(learning_rate=1e-4).merged(REAL_MODEL)
     rows = lesson_rows(shape.vocab_size, config.seed)
     for number in range(config.lessons + 1):

@@ -20,6 +20,7 @@ from engine.host.gpu_plan import gpu_plan, require_room, with_room
 from engine.host.model_shape import ModelShape
 from engine.host.sizing import Sizing, free_memory, on_gpu, stored_weights
 from engine.host.sizing import on_cpu as sizing_on_cpu
+from engine.worker.settings import WorkerSettings
 from engine.worker.watchdog import ProcessId
 
 QUIET = {
@@ -176,17 +177,11 @@ def _worker_args(
     model_folder: Path, host: HostConfig, owner: ProcessId, log_file: Path, *, is_cpu: bool
 ) -> dict[str, Any]:
     """Return what makes vLLM's processes heed's own: `engine.worker` runs in them."""
-    heed = {
-        "owner": [owner.pid, owner.started],
-        "watch_interval_s": host.watch_interval_s,
-        "log_file": str(log_file),
-        "is_cpu": is_cpu,
-        "num_weights": ModelShape.in_folder(model_folder).num_weights,
-    }
+    num_weights = ModelShape.in_folder(model_folder).num_weights
     return {
         "distributed_executor_backend": f"engine.worker.executor.{'Cpu' if is_cpu else 'Gpu'}Executor",
         "worker_extension_cls": "engine.worker.trainer.TrainerExtension",
-        "additional_config": {"heed": heed},
+        "additional_config": WorkerSettings(owner, host.watch_interval_s, log_file, is_cpu, num_weights),
     }
 
 

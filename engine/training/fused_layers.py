@@ -5,6 +5,7 @@ Invariant: an adapter's tensors have PEFT's names, so that a slot of such a forw
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -47,7 +48,7 @@ class DecoderLayer:
 
 
 def decoder_layer(state: dict[str, Tensor], index: int, fusion: Fusion, heads: HeadLayout) -> DecoderLayer:
-    """Return one decoder layer from its weights by Hugging Face's names; those of linear layers are copied."""
+    """Return one decoder layer from its weights by Hugging Face's names."""
     norms = [(state.get(f"self_attn.{side}_norm.weight"), n) for side, n in zip("qk", heads.counts, strict=True)]
     by_head = [norm.expand(count, -1) for norm, count in norms if norm is not None]
     return DecoderLayer(
@@ -59,14 +60,29 @@ def decoder_layer(state: dict[str, Tensor], index: int, fusion: Fusion, heads: H
 
 
 def fuse(state: dict[str, Tensor], index: int, fusion: Fusion) -> dict[str, FusedLayer]:
-    """Return the linear layers of one decoder layer by the names of `fusion`, with copies of the weights."""
+    """Return the linear layers of one decoder layer by the names of `fusion`."""
     found: dict[str, FusedLayer] = {}
     for name, modules in fusion.items():
         weights = [state[f"{module}.weight"] for module in modules]
         biases = [state[f"{module}.bias"] for module in modules if f"{module}.bias" in state]
         parts = [(f"layers.{index}.{m}", len(weight)) for m, weight in zip(modules, weights, strict=True)]
-        found[name] = FusedLayer(torch.cat(weights), parts, torch.cat(biases) if biases else None)
+        found[name] = FusedLayer(joined(weights), parts, joined(biases) if biases else None)
     return found
+
+
+def joined(parts: Sequence[Tensor]) -> Tensor:
+    """Return tensors one below the other: the one that they are views of, as vLLM keeps them, or else a copy."""
+    first = parts[0]
+    if not all(_follows(after, before) for before, after in pairwise(parts)):
+        return torch.cat([*parts])
+    return first.as_strided((sum(map(len, parts)), *first.shape[1:]), first.stride())
+
+
+def _follows(after: Tensor, before: Tensor) -> bool:
+    """Return True if a tensor's memory begins where another's of the same storage ends."""
+    is_one = after.untyped_storage().data_ptr() == before.untyped_storage().data_ptr()
+    is_whole = after.is_contiguous() and before.is_contiguous()
+    return bool(is_one and is_whole and after.data_ptr() == before.data_ptr() + before.nbytes)
 
 
 def new_slot(layers: Sequence[dict[str, FusedLayer]], shape: LoraShape, base_name: str) -> LoraSlot:

@@ -9,60 +9,18 @@ equal to Hugging Face with PEFT to rounding (a test compares values and gradient
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from engine.training.batching import Batch
-from engine.training.fused_layers import ATTENTION, DecoderLayer, FusedLayer, tensor_name
-from engine.training.fused_model import FusedModel
+from engine.training.fused_layers import DecoderLayer
 from engine.training.lean_ops import rms_norm
-from engine.training.llama_ops import (
-    AdaptedPart,
-    StackedLoRA,
-    attention,
-    gated,
-    packed_rotary,
-    reading_attention,
-    stacked_linear,
-)
-from engine.training.lora_slot import LoraShape, LoraSlot
+from engine.training.llama_ops import attention, gated, packed_rotary, reading_attention, stacked_linear
+from engine.training.lora_slot import LoraSlot
 from engine.training.packing import TokenRow, pack, unpadded
 from engine.training.row_pieces import RowPiece, answer_pieces, row_pieces
-
-# Gate and up stay apart: together they are too wide for a core's cache, and take half as long again as one by one.
-FUSED = ATTENTION | {"gate": ("mlp.gate_proj",), "up": ("mlp.up_proj",), "down": ("mlp.down_proj",)}
-_MODULES = {path.rpartition(".")[2] for paths in FUSED.values() for path in paths}
-_FAMILY = ("llama", "mistral", "qwen2", "qwen3")
-
-
-def can_compute(config: Any) -> bool:
-    """Return True if this forward computes the model of a Hugging Face configuration."""
-    has_window = getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
-    return bool(
-        config.model_type in _FAMILY
-        and config.hidden_act == "silu"
-        and not has_window
-        and (config.rope_parameters or {}).get("partial_rotary_factor", 1.0) == 1.0
-    )
-
-
-@dataclass
-class StackedSlot:
-    """A slot, and its values in the base's type, as they were at one revision."""
-
-    slot: LoraSlot
-    loras: list[dict[str, StackedLoRA | None]]
-    revision: int = -1
-
-    def refresh(self) -> None:
-        """Follow the slot. In place."""
-        if self.revision != self.slot.revision:
-            with torch.no_grad():
-                for lora in (lora for layer in self.loras for lora in layer.values() if lora is not None):
-                    lora.refresh()
-            self.revision = self.slot.revision
+from engine.training.stacked_model import Loras, StackedModel
 
 
 @dataclass(frozen=True)
@@ -72,29 +30,12 @@ class RowContext:
     cos: Tensor  # [P, 1, D / 2]
     sin: Tensor
     pieces: list[RowPiece]
-    loras: list[dict[str, StackedLoRA | None]]
+    loras: list[Loras]
     anchor: Tensor
 
 
-class LlamaModel(FusedModel[StackedSlot]):
+class LlamaModel(StackedModel):
     """Forward passes with or without a LoRA slot; the counterpart of `engine.training.peft_model.PeftTrainingModel`."""
-
-    def __init__(self, base: Any, base_name: str) -> None:
-        """Take the weights out of a Hugging Face model of the family, which computes nothing afterwards."""
-        super().__init__(base, base_name, FUSED)
-        self._rotary: nn.Module = base.model.rotary_emb
-        self._no_loras: list[dict[str, StackedLoRA | None]] = [dict.fromkeys(FUSED) for _ in self._layers]
-
-    def slot(self, shape: LoraShape, role: str = "train") -> LoraSlot:
-        """Return the slot of this shape and role, made on first use. Raises ValueError if the model lacks a layer."""
-        missing = set(shape.target_modules) - _MODULES
-        if missing:
-            raise ValueError(f"the model has no linear layers named {', '.join(sorted(missing))}")
-        return super().slot(shape, role)
-
-    def _adapted(self, slot: LoraSlot) -> StackedSlot:
-        fused = [{name: _stacked(slot, fused) for name, fused in layer.fused.items()} for layer in self._layers]
-        return StackedSlot(slot, fused)
 
     # -- forward -----------------------------------------------------------------------------------------------------
 
@@ -136,18 +77,9 @@ class LlamaModel(FusedModel[StackedSlot]):
 
         return self._states_behind(input_ids_BL, layers, behind)
 
-    def logits(self, hidden_NH: Tensor) -> Tensor:
-        """Return the next-token logits, float32, axes [N, V]."""
-        return nn.functional.linear(hidden_NH, self._head).float()
-
     def _row(self, slot: LoraSlot | None, tokens: TokenRow, pieces: list[RowPiece]) -> RowContext:
-        cos, sin = self._rotary(self._embedding, tokens.positions_P[None])
-        cos, sin = (table[0, :, None, : self._heads.size // 2] for table in (cos, sin))
-        if slot is None:
-            return RowContext(cos, sin, pieces, self._no_loras, self._embedding)
-        adapted = self._known(slot)
-        adapted.refresh()
-        return RowContext(cos, sin, pieces, adapted.loras, slot.flat)
+        cos, sin = (table[..., : self._heads.size // 2] for table in self._angles(tokens.positions_P))
+        return RowContext(cos, sin, pieces, *self._loras(slot))
 
     def _asked(self, index: int, x: Tensor, row: RowContext) -> Tensor:
         """Return a layer's queries, keys and values, rotated, axes [P, (H + 2 K) D]."""
@@ -172,16 +104,3 @@ class LlamaModel(FusedModel[StackedSlot]):
         by_head = qkv.view(len(qkv), -1, self._heads.size)
         qk, v = by_head.split([self._heads.num_normed, self._heads.num_kv], dim=1)
         return torch.cat([rms_norm(qk, layer.qk_norm, self._eps), v], dim=1).flatten(1)
-
-
-def _stacked(slot: LoraSlot, fused: FusedLayer) -> StackedLoRA | None:
-    """Return views of the slot's values for one fused layer, or None if no part of it has LoRA."""
-    parts = [
-        AdaptedPart(
-            outputs,
-            ranks,
-            *(tensors[tensor_name(path, letter)] for tensors in (slot.parameters, slot.grads) for letter in "AB"),
-        )
-        for path, outputs, ranks in fused.adapted(slot.shape)
-    ]
-    return StackedLoRA(fused.weight, parts, slot.shape.scaling) if parts else None

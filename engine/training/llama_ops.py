@@ -5,6 +5,7 @@ counts where the products themselves are quick. Invariants: frozen weights get n
 are added to the slot's own, in float32; sums over a row are taken in float32.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -36,19 +37,27 @@ class StackedLoRA:
         self.a = weight.new_zeros(rank, weight.shape[1])  # s A, axes [G r, K]
         self.b = weight.new_zeros(len(weight), rank)  # zero outside its blocks, axes [N, G r]
         self._parts = parts
-        self._scaling = scaling
+        self.scaling = scaling
 
-    def refresh(self) -> None:
-        """Take over the slot's values. In place."""
-        for part in self._parts:
-            self.a[part.ranks] = part.lora_a * self._scaling
-            self.b[part.outputs, part.ranks] = part.lora_b
+    @property
+    def copies(self) -> list[tuple[Tensor, Tensor]]:
+        """The place here of each of the slot's values, and the value; A is not scaled yet."""
+        places = [(self.a[part.ranks], part.lora_a) for part in self._parts]
+        return places + [(self.b[part.outputs, part.ranks], part.lora_b) for part in self._parts]
 
     def add_gradients(self, grad_a: Tensor, grad_b: Tensor) -> None:
         """Add the gradients of `a` and `b` to the slot's. In place."""
         for part in self._parts:
-            part.grad_a.add_(grad_a[part.ranks], alpha=self._scaling)
+            part.grad_a.add_(grad_a[part.ranks], alpha=self.scaling)
             part.grad_b.add_(grad_b[part.outputs, part.ranks])
+
+
+def refresh(loras: Sequence[StackedLoRA]) -> None:
+    """Take over the slot's values into all of a model's adapters, in a few launches. In place."""
+    copies = [pair for lora in loras for pair in lora.copies]
+    with torch.no_grad():
+        torch._foreach_copy_([place for place, _ in copies], [value for _, value in copies])
+        torch._foreach_mul_([lora.a for lora in loras], [lora.scaling for lora in loras])
 
 
 class _StackedLinear(torch.autograd.Function):

@@ -1,8 +1,8 @@
 """The trainer's models: forward passes of the frozen base model, with or without a LoRA slot.
 
-Three implementations: `engine.training.lean_model` for small Qwen3 models on a CPU, `engine.training.llama_model` for
-larger ones of Llama's family there, `engine.training.peft_model` (Hugging Face and PEFT) for every other model and for
-GPUs. Invariant: all give the same numbers to rounding.
+Four implementations: `engine.training.lean_model` for small Qwen3 models on a CPU, `engine.training.llama_model` for
+larger ones of Llama's family there, `engine.training.gpu_model` for that family on a GPU, `engine.training.peft_model`
+(Hugging Face and PEFT) for every other model. Invariant: all give the same numbers to rounding.
 """
 
 import logging
@@ -65,14 +65,28 @@ def is_lean(config: Any, dtype: torch.dtype, num_weights: int) -> bool:
 
 
 def load_training_model(folder: Path, base_name: str, dtype: torch.dtype = torch.float32) -> TrainingModel:
-    """Load the trainer's own copy of the model, in the implementation that suits it. Blocking."""
-    from engine.training import lean_model, llama_model
+    """Load the trainer's own copy of the model on a CPU, in the implementation that suits it. Blocking."""
+    from engine.training import lean_model, llama_model, stacked_model
 
     base = load_base(folder, dtype)
     if is_lean(base.config, dtype, sum(p.numel() for p in base.parameters())):
         return lean_model.LeanModel(base, base_name)
-    if llama_model.can_compute(base.config):
+    if stacked_model.can_compute(base.config):
         return llama_model.LlamaModel(base, base_name)
+    return _general_model(base, base_name)
+
+
+def gpu_training_model(base: Any, base_name: str) -> TrainingModel:
+    """Return the implementation that suits a frozen Hugging Face model on a GPU, on the very weights it has."""
+    from engine.training import gpu_model, graphs, stacked_model
+
+    if stacked_model.can_compute(base.config):
+        is_gpu = next(base.parameters()).is_cuda
+        return gpu_model.GpuModel(base, base_name, graphs.Graphs.of_gpu() if is_gpu else None)
+    return _general_model(base, base_name)
+
+
+def _general_model(base: nn.Module, base_name: str) -> TrainingModel:
     from engine.training.peft_model import PeftTrainingModel
 
     return PeftTrainingModel(base, base_name)

@@ -40,7 +40,8 @@ class PeftTrainingModel:
         self._takes_masks: bool = base.config._attn_implementation != "eager"  # which adds them, in numbers
         text = base.config.get_text_config()
         memory = StepMemory(text.num_hidden_layers, text.hidden_size, text.intermediate_size)
-        self._recomputing = Recomputing(base.base_model.layers, memory, kept_bytes(self.device))
+        self._recomputing = Recomputing(memory, kept_bytes(self.device))
+        self._recomputing.wrap(base.base_model.layers)
         self._linear = {path.rpartition(".")[2] for path, m in base.named_modules() if isinstance(m, nn.Linear)}
         self._peft: PeftModel | None = None
         self._lora_layers: list[LoraLayer] = []

@@ -23,26 +23,30 @@ def kept_bytes(device: torch.device) -> int:
 
 
 class Recomputing:
-    """The layers of one model, and for which steps they are computed again."""
+    """The steps of one model whose layers are computed again."""
 
-    def __init__(self, layers: Iterable[nn.Module], memory: StepMemory, limit: int) -> None:
-        """In place: the layers' forwards ask here first. `limit`: bytes that a step may keep."""
+    def __init__(self, memory: StepMemory, limit: int) -> None:
+        """`limit`: bytes that a step may keep."""
         self._memory = memory
         self._limit = limit
-        self._is_on = False
+        self.is_on = False  # in the step that is being computed
+
+    def wrap(self, layers: Iterable[nn.Module]) -> None:
+        """Compute these layers by `run`. In place: their forwards."""
         for layer in layers:
-            layer.forward = partial(self._run, layer.forward)
+            layer.forward = partial(self.run, layer.forward)
 
     @contextmanager
     def step_of(self, num_tokens: int) -> Iterator[None]:
         """Compute layers again in the backward pass of what is computed inside, if so many tokens ask for it."""
-        self._is_on = self._memory.kept(num_tokens) > self._limit
+        self.is_on = self._memory.kept(num_tokens) > self._limit
         try:
             yield
         finally:
-            self._is_on = False
+            self.is_on = False
 
-    def _run(self, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if self._is_on and torch.is_grad_enabled():
+    def run(self, forward: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Return what a layer's forward computes; keep nothing of it but its input if this step asks for it."""
+        if self.is_on and torch.is_grad_enabled():
             return checkpoint(forward, *args, use_reentrant=False, preserve_rng_state=False, **kwargs)
         return forward(*args, **kwargs)

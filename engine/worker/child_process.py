@@ -10,16 +10,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-from engine.worker.watchdog import ProcessId, watch
+from engine.worker.settings import WorkerSettings
+from engine.worker.watchdog import watch
 
 
 def settle_in(vllm_config: Any) -> None:
     """Give this process its own session, heed's log as its output, and the watchdog. In place."""
-    settings = vllm_config.additional_config["heed"]
+    settings = WorkerSettings.of(vllm_config)
     if os.getpid() != os.getsid(0):
         os.setsid()
-    send_output_to(Path(settings["log_file"]))
-    watch(ProcessId(*settings["owner"]), settings["watch_interval_s"])
+    send_output_to(settings.log_file)
+    watch(settings.owner, settings.watch_interval_s)
 
 
 def send_output_to(log_file: Path) -> None:

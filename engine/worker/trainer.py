@@ -29,9 +29,8 @@ from engine.training.adapter_tensors import AdapterTensors, require_fitting, req
 from engine.training.base_states import BaseStates
 from engine.training.lean_model import LeanModel
 from engine.training.lora_slot import LoraShape
-from engine.training.model import TrainingModel, is_lean, load_base, load_training_model
+from engine.training.model import TrainingModel, gpu_training_model, is_lean, load_base, load_training_model
 from engine.training.openings import first_tokens
-from engine.training.peft_model import PeftTrainingModel
 from engine.training.pooling import pooled_states
 from engine.training.scoring import score_samples
 from engine.training.shared_weights import share_weights
@@ -39,8 +38,9 @@ from engine.training.training_update import OptimizerState, TrainingUpdate
 from engine.worker import kept_memory, punica, queue_wait
 from engine.worker.beside import Beside, WorkLost
 from engine.worker.lora_registry import LoraRegistry, check_servable, install
+from engine.worker.settings import WorkerSettings
 from engine.worker.spare_cores import SpareCores
-from engine.worker.watchdog import ProcessId, family, watch
+from engine.worker.watchdog import family, watch
 
 MAX_OPTIMIZERS = 64  # each twice the size of an adapter
 BESIDE_S = 2.0  # that one call computes beside decoding, piece by piece: it holds nothing up
@@ -147,20 +147,20 @@ class TrainerExtension:
 
     def __new__(cls, vllm_config: Any, *_args: Any, **_kwargs: Any) -> "TrainerExtension":
         """Start the watchdog before the worker is built and, on a CPU, install heed's LoRA arithmetic."""
-        settings = vllm_config.additional_config["heed"]
-        watch(ProcessId(*settings["owner"]), settings["watch_interval_s"])
-        if settings["is_cpu"]:
+        settings = WorkerSettings.of(vllm_config)
+        watch(settings.owner, settings.watch_interval_s)
+        if settings.is_cpu:
             punica.install()
             kept_memory.install()
             served = vllm_config.model_config
-            takes_turns = is_lean(served.hf_config, served.dtype, settings["num_weights"])
+            takes_turns = is_lean(served.hf_config, served.dtype, settings.num_weights)
             queue_wait.install(queue_wait.WORKER_SPIN_S if takes_turns else 0.0)
         return super().__new__(cls)
 
     @property
-    def heed_settings(self) -> Record:
+    def heed_settings(self) -> WorkerSettings:
         """The settings that heed's process gave its children (`engine.host.vllm_settings`)."""
-        return self.vllm_config.additional_config["heed"]  # type: ignore[attr-defined, no-any-return]
+        return WorkerSettings.of(self.vllm_config)  # type: ignore[attr-defined]
 
     @property
     def heed_model_runner(self) -> Any:
@@ -172,19 +172,19 @@ class TrainerExtension:
         if not folder:
             return None
         path = Path(folder)
-        if self.heed_settings["is_cpu"]:
+        if self.heed_settings.is_cpu:
             teacher = load_training_model(path, path.name)
         else:
-            teacher = PeftTrainingModel(load_base(path).to(model.device), path.name)
+            teacher = gpu_training_model(load_base(path).to(model.device), path.name)
         if teacher.vocab_size != model.vocab_size:
             raise ValueError(f"the teacher {path} has {teacher.vocab_size} outputs, the model {model.vocab_size}")
         return teacher
 
     def heed_load_model(self, folder: Path, base_name: str) -> TrainingModel:
         """Load the training model: on a GPU on vLLM's own tensors, on a CPU a copy."""
-        if self.heed_settings["is_cpu"]:
+        if self.heed_settings.is_cpu:
             return load_training_model(folder, base_name, self.vllm_config.model_config.dtype)  # type: ignore[attr-defined]
-        return PeftTrainingModel(share_weights(folder, self.heed_model_runner.model), base_name)
+        return gpu_training_model(share_weights(folder, self.heed_model_runner.model), base_name)
 
     @_guarded
     def heed_prepare(self, spec: Record) -> Record:
@@ -199,7 +199,7 @@ class TrainerExtension:
         self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"], teacher)
         if isinstance(model, LeanModel):
             warm_up(model, LearnConfig.from_dict(spec["learn"]))
-        elif self.heed_settings["is_cpu"]:
+        elif self.heed_settings.is_cpu:
             self.heed_trainer.beside = Beside(SpareCores(os.sched_getaffinity(os.getppid())))
             kept_memory.give_back()
         processes = self.heed_processes()
@@ -212,7 +212,7 @@ class TrainerExtension:
 
     def heed_processes(self) -> Record:
         """Return the processes that belong to this heed's vLLM."""
-        found = family(ProcessId(*self.heed_settings["owner"]))
+        found = family(self.heed_settings.owner)
         return {"processes": [[process.pid, process.started] for process in found]}
 
     @_guarded

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from engine.adapter_ref import AdapterRef
 from engine.config import EngineConfig, HostConfig, LearnConfig
 from engine.host.vllm_host import ZERO_ADAPTER, VllmHost
 from engine.requests import Sampling
@@ -26,10 +27,10 @@ async def host(cuda: None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIte
     await running.stop()
 
 
-async def sampled(host: VllmHost) -> dict[str, Any]:
-    """An answer of the base model, as a sample whose student and teacher see the same."""
+async def sampled(host: VllmHost, adapter: AdapterRef = ZERO_ADAPTER) -> dict[str, Any]:
+    """An answer of the base model or an adapter, as a sample whose student and teacher see the same."""
     prompt, ids, logprobs = list(range(10, 40)), [], []
-    async for chunk in host.generate(prompt, Sampling(max_tokens=40), ZERO_ADAPTER, "gpu"):
+    async for chunk in host.generate(prompt, Sampling(max_tokens=40), adapter, "gpu"):
         ids += chunk.token_ids
         logprobs += chunk.logprobs
     return {
@@ -41,26 +42,49 @@ async def sampled(host: VllmHost) -> dict[str, Any]:
     }
 
 
-async def test_the_training_forward_agrees_with_vllm(host: VllmHost) -> None:
-    """Mean absolute difference of the log-probabilities of the same tokens: at most 0.02 nats."""
-    sample = await sampled(host)
-    (score,) = (await host.rpc("heed_score", [sample], None))["scores"]
+async def distance(host: VllmHost, sample: dict[str, Any], version: dict[str, Any] | None) -> float:
+    """Mean absolute difference of vLLM's and the trainer's log-probabilities of a sample's tokens, in nats."""
+    (score,) = (await host.rpc("heed_score", [sample], version))["scores"]
     pairs = zip(score["student_logprobs"], sample["behaviour_logprobs"], strict=True)
     gaps = [abs(ours - theirs) for ours, theirs in pairs]
-    assert sum(gaps) / len(gaps) <= 0.02
+    return float(sum(gaps)) / len(gaps)
 
 
-async def test_an_update_trains_and_is_served(host: VllmHost) -> None:
-    """From samples to a published adapter that vLLM takes from memory."""
-    sample = await sampled(host)
-    sample["teacher_ids"] = [*range(60, 80), *sample["student_ids"]]
+async def taught(host: VllmHost, sample: dict[str, Any], version: int) -> dict[str, Any]:
+    """Teach what the teacher of a sample sees, publish it and return the last record of the update."""
     spec = {"update_id": "u", "parent": None, "samples": [sample], "learn": LearnConfig().to_dict()}
     assert (await host.rpc("heed_open_update", spec))["ok"]
     while not (record := await host.rpc("heed_advance", "u", 50.0))["done"]:
         assert record["ok"], record
+    assert (await host.rpc("heed_publish", "u", version, "ana@1"))["finite"]
+    return record
+
+
+async def test_the_training_forward_agrees_with_vllm(host: VllmHost) -> None:
+    """Mean absolute difference of the log-probabilities of the same tokens: at most 0.02 nats."""
+    assert await distance(host, await sampled(host), None) <= 0.02
+
+
+async def test_an_update_trains_and_is_served(host: VllmHost) -> None:
+    """From samples to a published adapter that vLLM takes from memory, and computes as the trainer does."""
+    sample = await sampled(host)
+    sample["teacher_ids"] = [*range(60, 80), *sample["student_ids"]]
+    record = await taught(host, sample, 7)
     assert record["divergence_after"] < record["divergence_before"]
-    published = await host.rpc("heed_publish", "u", 7, "ana@1")
-    assert published["finite"]
+    answer = await sampled(host, AdapterRef("ana", 1, 7, "nowhere"))
+    assert answer["response_ids"] != sample["response_ids"]
+    assert await distance(host, answer, {"lora_int_id": 7, "path": "nowhere"}) <= 0.02
+
+
+async def test_lessons_of_one_shape_are_replayed_and_learn_the_same(host: VllmHost) -> None:
+    """The first is computed launch by launch, later ones as graphs; answers in between are vLLM's own graphs."""
+    records = []
+    for version in (8, 9, 10):
+        sample = await sampled(host)
+        sample["teacher_ids"] = [*range(60, 80), *sample["student_ids"]]
+        records.append(await taught(host, sample, version))
+    first, *others = [record["divergence_after"] for record in records]
+    assert others == pytest.approx([first] * 2, rel=0.1)
 
 
 async def test_no_second_process_holds_the_model(host: VllmHost) -> None:

@@ -85,8 +85,8 @@ def test_the_engine_gets_what_the_host_needs(tiny_model: Path, tmp_path: Path) -
     assert args.max_cpu_loras > args.max_loras
     assert not args.trust_remote_code
     assert args.disable_log_stats
-    assert args.additional_config["heed"]["owner"] == [1, 2]
-    assert args.additional_config["heed"]["num_weights"] == ModelShape.in_folder(tiny_model).num_weights
+    assert args.additional_config.owner == OWNER
+    assert args.additional_config.num_weights == ModelShape.in_folder(tiny_model).num_weights
 
 
 def test_adapters_ready_in_memory_are_bounded_by_bytes(tiny_model: Path, tmp_path: Path) -> None:

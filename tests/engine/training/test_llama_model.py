@@ -9,13 +9,13 @@ import torch
 from engine.config import LORA_TARGET_MODULES
 from engine.sample import Sample
 from engine.training.batching import Batch, plan_batches
-from engine.training.llama_model import LlamaModel, can_compute
+from engine.training.llama_model import LlamaModel
 from engine.training.lora_slot import LoraShape
 from engine.training.model import load_base
 from engine.training.peft_model import PeftTrainingModel
 from tests.engine.training.test_lean_model import SHAPE, randomise
 from tests.engine.updates_of import correction_with_company, run_update, token_ids
-from tests.tiny_architectures import CONFIGS, save_tiny_architecture
+from tests.tiny_architectures import save_tiny_architecture
 
 TEXTS = {"alone": ((4, 7),), "together": ((5, 6), (30, 20), (11, 3)), "long": ((150, 140),)}
 FAMILY = ("Llama", "Qwen2", "Qwen3")
@@ -116,29 +116,3 @@ def test_a_layer_that_the_model_lacks_is_refused(tmp_path: Path) -> None:
     model, _ = both(tmp_path, "Llama")
     with pytest.raises(ValueError, match="no linear layers named qkv_proj"):
         model.slot(LoraShape(4, 8, ("qkv_proj",)))
-
-
-@pytest.mark.parametrize(
-    ("name", "can"),
-    [
-        ("Llama", True),
-        ("Qwen2", True),
-        ("Qwen3", True),
-        ("Phi-3", False),
-        ("Gemma 2", False),
-        ("Gemma 3 (text only)", False),
-    ],
-)
-def test_only_the_family_is_computed(name: str, can: bool) -> None:
-    """Others have fused layers, windows, soft-capping or norms of another formula."""
-    assert can_compute(CONFIGS[name](vocab_size=100)) == can
-
-
-def test_a_window_is_left_to_hugging_face() -> None:
-    """It would cut what a packed row sees; one that is not in use does not count."""
-    config = CONFIGS["Mistral"](vocab_size=100)
-    assert not can_compute(config)
-    config.sliding_window = None
-    assert can_compute(config)
-    config.hidden_act = "gelu"
-    assert not can_compute(config)

@@ -20,6 +20,7 @@ from engine.training.llama_ops import (
     packed_rotary,
     queries_and_sides,
     reading_attention,
+    refresh,
     stacked_linear,
 )
 from engine.training.packing import Packed, pack
@@ -54,7 +55,7 @@ def test_an_adapted_layer_is_the_base_and_the_adapters_of_its_parts(bias: Tensor
     weight, a, b = seeded(7, 6, seed=1), seeded(2, 6, seed=2), seeded(4, 2, seed=3)
     grads = [torch.ones_like(a), torch.ones_like(b)]
     lora = StackedLoRA(weight, [AdaptedPart(slice(3, 7), slice(0, 2), a, b, *grads)], 0.5)
-    lora.refresh()
+    refresh([lora])
     leaves = [a.clone().requires_grad_(), b.clone().requires_grad_()]
 
     def reference(x: Tensor) -> Tensor:
@@ -131,7 +132,7 @@ def test_values_are_taken_in_the_type_of_the_base() -> None:
     values: dict[str, Any] = {"lora_a": seeded(2, 6), "lora_b": seeded(7, 2)}
     part = AdaptedPart(slice(0, 7), slice(0, 2), **values, grad_a=torch.zeros(2, 6), grad_b=torch.zeros(7, 2))
     lora = StackedLoRA(torch.zeros(7, 6, dtype=torch.bfloat16), [part], 2.0)
-    lora.refresh()
+    refresh([lora])
     assert torch.equal(lora.a, (2 * part.lora_a).bfloat16())
     lora.add_gradients(torch.ones(2, 6, dtype=torch.bfloat16), torch.ones(7, 2, dtype=torch.bfloat16))
     assert part.grad_a.dtype == torch.float32

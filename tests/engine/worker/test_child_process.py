@@ -13,8 +13,10 @@ import os, subprocess, sys
 from pathlib import Path
 from types import SimpleNamespace
 from engine.worker.child_process import settle_in
-settings = {{"owner": [{pid}, {started}], "watch_interval_s": 0.05, "log_file": {log!r}}}
-config = SimpleNamespace(additional_config={{"heed": settings}})
+from engine.worker.settings import WorkerSettings
+from engine.worker.watchdog import ProcessId
+settings = WorkerSettings(ProcessId({pid}, {started}), 0.05, Path({log!r}), True, 0)
+config = SimpleNamespace(additional_config=settings)
 settle_in(config)
 settle_in(config)  # harmless to repeat
 print("session", os.getsid(0) == os.getpid(), flush=True)

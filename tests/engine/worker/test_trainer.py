@@ -17,6 +17,7 @@ from engine.config import LORA_TARGET_MODULES, LearnConfig
 from engine.training.adapter_tensors import read_directory
 from engine.worker import kept_memory, lora_registry, trainer
 from engine.worker.beside import Beside
+from engine.worker.settings import WorkerSettings
 from engine.worker.spare_cores import SpareCores
 from engine.worker.trainer import TrainerExtension
 from engine.worker.watchdog import ProcessId
@@ -38,15 +39,14 @@ class Worker(TrainerExtension):
 @pytest.fixture(scope="module")
 def prepared(tiny_model: Path) -> Iterator[Worker]:
     """Return a worker with the tiny model, prepared once."""
-    me = ProcessId.current()
-    heed = {"owner": [me.pid, me.started], "watch_interval_s": 1.0, "is_cpu": True, "num_weights": 1_000_000}
+    heed = WorkerSettings(ProcessId.current(), 1.0, Path("vllm.log"), is_cpu=True, num_weights=1_000_000)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer, "watch", lambda *_: None)
         patch.setattr(trainer.punica, "install", lambda: None)
         patch.setattr(trainer, "check_servable", lambda *_: None)
         config = AutoConfig.from_pretrained(tiny_model)
         model_config = SimpleNamespace(dtype=torch.float32, hf_config=config, get_vocab_size=lambda: 512)
-        worker = Worker(SimpleNamespace(additional_config={"heed": heed}, model_config=model_config))
+        worker = Worker(SimpleNamespace(additional_config=heed, model_config=model_config))
         record = worker.heed_prepare(
             {
                 "model": str(tiny_model),
