@@ -6,6 +6,7 @@ import pytest
 
 from bench.gpu import serving
 from bench.gpu.config import GpuBenchConfig
+from bot.config import Settings
 from evals.client import Client
 from evals.errors import StartFailed
 from tests.evals.fake_heed import FakeHeed
@@ -41,6 +42,16 @@ def test_the_heed_that_is_measured_has_room_for_all() -> None:
     assert settings["HEED_HOST_MAX_LORAS_GPU"] == "3"
     assert settings["HEED_HOST_MAX_NUM_SEQS"] == settings["HEED_HTTP_MAX_STREAMS"] == "4"
     assert float(settings["HEED_GATE_MAX_VALUE_CHANGE"]) > 1e6
+
+
+@pytest.mark.parametrize(("streams", "adapters"), [(64, (0, 1, 16, 64)), (256, (0, 1)), (1, (256,))])
+def test_a_heed_can_be_configured_so(streams: int, adapters: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the defaults of the command to the most streams and adapters that it takes."""
+    for name, value in serving.settings_of(GpuBenchConfig(streams=streams, adapters=adapters), "pocket").items():
+        monkeypatch.setenv(name, value)
+    host = Settings().host
+    assert host.max_num_seqs == streams
+    assert host.max_cpu_loras > max(streams, *adapters)
 
 
 async def test_memory_is_what_the_driver_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
