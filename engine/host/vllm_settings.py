@@ -85,6 +85,7 @@ def logging_config(level: str, log_file: Path) -> dict[str, Any]:
             "vllm": logger,
             "engine.worker.trainer": logger,
             "engine.worker.lora_registry": logger,
+            "engine.training.graphs": logger,
             "py.warnings": logger,
         },
     }

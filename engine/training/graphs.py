@@ -2,10 +2,12 @@
 
 A pass whose inputs have a shape that was seen before is recorded, and from then on replayed with new values. Its first
 time computes it launch by launch, which prepares the libraries for that shape and costs nothing where it never comes
-again. Invariants: a recorded pass reads what it was not given (weights, a slot's values) where it stood when it was
-recorded; all recordings share their memory, so that a pass is sent back before another one begins.
+again; one that cannot be recorded, for want of memory, say, is always computed so. Invariants: a recorded pass reads
+what it was not given (weights, a slot's values) where it stood when it was recorded; all recordings share their memory,
+so that a pass is sent back before another one begins.
 """
 
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -19,6 +21,7 @@ MOST_GRAPHS = 64  # of one model; each of some thousand nodes
 MOST_SHAPES = 1024  # remembered as seen once
 
 Compute = Callable[..., Tensor]
+logger = logging.getLogger(__name__)
 
 
 class Recording:
@@ -27,8 +30,13 @@ class Recording:
     def __init__(self, work: Callable[[], Any], pool: Any) -> None:
         """Record what is launched; nothing of it is computed before it is replayed."""
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, pool=pool, capture_error_mode="thread_local"):
-            self.result = work()
+        stream = torch.cuda.current_stream()
+        try:
+            with torch.cuda.graph(self._graph, pool=pool, capture_error_mode="thread_local"):
+                self.result = work()
+        except RuntimeError:
+            torch.cuda.set_stream(stream)  # it is left on the capture's if that does not end well
+            raise
 
     def replay(self) -> None:
         """Compute `result` again, of what stands in the inputs now."""
@@ -92,6 +100,7 @@ class Graphs:
         self._pool = pool
         self._known: OrderedDict[Hashable, RecordedLook] = OrderedDict()
         self._seen: OrderedDict[Hashable, None] = OrderedDict()
+        self._refused: set[Hashable] = set()
 
     @classmethod
     def of_gpu(cls) -> "Graphs":
@@ -105,19 +114,24 @@ class Graphs:
         """
         teaches = torch.is_grad_enabled()
         key = (name, teaches, *(value.shape for value in inputs))
-        if key not in self._known and not self._was_seen(key):
+        if key not in self._known and (not self._was_seen(key) or not self._can_record(key, compute, inputs)):
             return compute(*inputs)
-        if key not in self._known:
-            self._known[key] = self._recorded(compute, inputs, teaches=teaches)
         self._known.move_to_end(key)
         found = self._known[key]
         if len(self._known) > MOST_GRAPHS:
             self._known.popitem(last=False)
         return found.begin(inputs) if not isinstance(found, RecordedStep) else _Replayed.apply(anchor, found, *inputs)
 
-    def _recorded(self, compute: Compute, inputs: Sequence[Tensor], *, teaches: bool) -> RecordedLook:
-        kind = RecordedStep if teaches else RecordedLook
-        return kind(compute, inputs, self._pool, self._record)
+    def _can_record(self, key: Hashable, compute: Compute, inputs: Sequence[Tensor]) -> bool:
+        """Return True if a pass is recorded from now on."""
+        kind = RecordedStep if torch.is_grad_enabled() else RecordedLook
+        try:
+            if key not in self._refused:
+                self._known[key] = kind(compute, inputs, self._pool, self._record)
+        except RuntimeError:
+            logger.warning("a pass of shape %s cannot be recorded as a CUDA graph", key, exc_info=True)
+            self._refused = {key, *([] if len(self._refused) >= MOST_SHAPES else self._refused)}
+        return key in self._known
 
     def _was_seen(self, key: Hashable) -> bool:
         """Return True if a shape comes again; remember it if not."""

@@ -93,3 +93,23 @@ def test_the_graphs_that_were_used_last_are_kept(monkeypatch: pytest.MonkeyPatch
     runs = scale.runs
     looked(found, scale, torch.ones(1))
     assert scale.runs == runs + 1
+
+
+def test_what_cannot_be_recorded_is_computed_as_it_is() -> None:
+    """And not tried again; its result and its gradients are right all the same."""
+    tried = 0
+
+    def record(_work: Callable[[], Any], _pool: Any) -> Rerun:
+        nonlocal tried
+        tried += 1
+        raise torch.OutOfMemoryError("no room for a graph")
+
+    found, scale = Graphs(record), Scale()
+    assert scale.weight.grad is not None
+    for _ in range(4):
+        x = torch.tensor([2.0])
+        result = found.run("scale", scale, (x, x), scale.weight)
+        assert result.tolist() == [8.0]
+        result.sum().backward()
+    assert tried == 1
+    assert float(scale.weight.grad) == 8.0
