@@ -10,6 +10,7 @@ from bot.errors import InvalidField, NotFound
 from bot.events import Author, Message, Place
 from storage.tables import Pairing
 from tests.bot.conftest import Heed, StartHeed
+from tests.clock import Clock
 
 EVE = Author("telegram", "5", "Eve")
 BOSS = Author("telegram", "1", "Boss")
@@ -19,20 +20,10 @@ GROUP = Place("telegram", "-100", is_private=False)
 WHATS: list[What] = ["message", "command", "press", "reaction", "form"]
 
 
-class Clock:
-    """A clock that moves when told."""
-
-    def __init__(self) -> None:
-        self.now_s = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 @pytest.fixture
 def clock() -> Clock:
     """Noon of some day."""
-    return Clock()
+    return Clock(1_800_000_000.0)
 
 
 StartAccess = Callable[..., Any]

@@ -8,18 +8,9 @@ from bot.errors import QuotaUsed, StartError
 from storage.database import Database
 from storage.people import api_keys
 from storage.tables import ApiKey
+from tests.clock import Clock
 
 NOON_S = 1_795_348_800.0  # 2026-11-22 12:00 UTC
-
-
-class Clock:
-    """Says what it is told to."""
-
-    def __init__(self) -> None:
-        self.now_s = NOON_S
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 async def add(database: Database, **fields: object) -> tuple[str, ApiKey]:
@@ -42,7 +33,7 @@ async def test_the_first_key_closes_heed_and_the_last_one_opens_it(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within a second: meanwhile storage is not asked again."""
-    clock = Clock()
+    clock = Clock(NOON_S)
     monkeypatch.setattr("bot.access.api_keys.time.monotonic", clock)
     known = Keys(database, HttpSettings())
     assert not await known.is_needed()
@@ -84,7 +75,7 @@ async def test_keys_of_the_settings_and_of_the_process(database: Database) -> No
 
 async def test_the_last_use_is_stored_at_most_once_a_minute(database: Database) -> None:
     """A key that is used all the time costs one write a minute."""
-    clock = Clock()
+    clock = Clock(NOON_S)
     known = Keys(database, HttpSettings(), clock)
     token, _ = await add(database)
     before = database.num_commits
@@ -97,7 +88,7 @@ async def test_the_last_use_is_stored_at_most_once_a_minute(database: Database) 
 
 async def test_a_spent_day_says_when_there_is_more(database: Database) -> None:
     """429 until midnight UTC; then the next day is new."""
-    clock = Clock()
+    clock = Clock(NOON_S)
     known = Keys(database, HttpSettings(), clock)
     token, _ = await add(database, messages_per_day=1)
     who = await known.holder(token)

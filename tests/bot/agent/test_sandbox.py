@@ -17,6 +17,7 @@ from bot.agent import sandbox
 from bot.agent.sandbox import AS_ROOT, CANNOT_RUN, NO_ACCOUNT, NOT_INSTALLED, Bounds, Sandbox, account
 from bot.errors import SandboxUnavailable
 from tests.bot.agent.workspaces import USER, put
+from tests.clock import Clock
 from tests.patience import PATIENCE_S, until
 
 SHORT = Bounds(seconds=4.0)
@@ -37,19 +38,6 @@ except BlockingIOError:
 def bounded(sandbox: Sandbox, bounds: Bounds) -> Sandbox:
     """The same folder, with other bounds."""
     return Sandbox(sandbox.folder, USER, bounds)
-
-
-class Clock:
-    """The sandbox's time; it goes on when a test says so."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-        self.is_read = False
-
-    def monotonic(self) -> float:
-        """Return the time."""
-        self.is_read = True
-        return self.now_s
 
 
 @pytest.fixture

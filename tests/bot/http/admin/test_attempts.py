@@ -2,15 +2,7 @@
 
 from bot.http.admin import attempts
 from bot.http.admin.attempts import Attempts
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from tests.clock import Clock
 
 
 def test_pauses_grow_to_a_bound() -> None:

@@ -14,6 +14,7 @@ from bot.platforms.telegram.poller import Poller
 from bot.platforms.telegram.reader import ALLOWED_UPDATES
 from storage.errors import StorageError
 from tests.bot.platforms.telegram_bench import Taken, settings
+from tests.clock import Clock
 from tests.contract.telegram_server import ANA, BEN, Fault, TelegramServer, private
 from tests.patience import PATIENCE_S, until
 
@@ -225,16 +226,6 @@ async def test_a_connection_that_only_fails_is_thrown_away(
     async with polling(server, taken, sleep=sleep) as poller:
         await taken.first(1)
         assert poller.num_renewed == 1
-
-
-class Clock:
-    """A clock that is set."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def monotonic(self) -> float:
-        return self.now_s
 
 
 async def test_a_connection_that_cannot_be_closed_ends_nothing(server: TelegramServer) -> None:
