@@ -4,9 +4,8 @@ There a step of Hugging Face and PEFT waits for launches: of 357 ms for eight sh
 kernels, an H200 computes 77. Here query, key and value are one product, as vLLM keeps their weights, what stands
 between the products is one kernel or two (`engine.training.gpu_ops`), and what comes again is launched as one
 (`engine.training.graphs`). In a step prompts are read without a gradient, in a row of their own; where nothing is
-learned there is one row (`engine.training.packing`).
-Invariants: base weights are never changed, nor copied where vLLM's are given; equal to Hugging Face with PEFT to
-rounding (a test compares values and gradients).
+learned there is one row (`engine.training.packing`). Invariants: base weights are never changed, nor copied where
+vLLM's are given; equal to Hugging Face with PEFT to rounding (a test compares values and gradients).
 """
 
 from collections.abc import Callable, Sequence
@@ -68,10 +67,7 @@ class GpuModel(StackedModel):
             row, places_N = whole(batch)
             return self._passed(slot, self._states, self._row_alone(row))[places_N]
         packed = pack(batch)
-        read, own = packed.may_see_11NM[0, 0].split([len(packed.read.ids_P), len(batch.rows_N)], dim=1)
-        own = _filled_mask(own)
-        before = nn.functional.pad(read, (0, _more(read.shape[1]), 0, len(own) - len(read)))
-        asked = self._row(packed.asked, torch.cat([before, own], dim=1))
+        asked = self._row(packed.asked, _filled_behind(packed.may_see_11NM[0, 0]))
         with self._recomputing.step_of(len(asked.ids_P)):
             states = self._passed(slot, self._answers, (*self._row_alone(packed.read), *asked))
         return states[: len(batch.rows_N)]
@@ -156,10 +152,8 @@ class GpuModel(StackedModel):
     def _asked(self, index: int, x: Tensor, row: FilledRow, adapters: LayerAdapters) -> tuple[Tensor, Tensor, Tensor]:
         """Return a layer's queries, axes [P, H, D], keys and values, axes [P, K, D]; the first two rotated."""
         layer, heads = self._layers[index], self._heads
-        by_head = self._linear("qkv", index, norm(x, layer.input_norm, self._eps), adapters).view(
-            len(x), -1, heads.size
-        )
-        qk, v = by_head.split([heads.num_normed, heads.num_kv], dim=1)
+        qkv = self._linear("qkv", index, norm(x, layer.input_norm, self._eps), adapters)
+        qk, v = qkv.view(len(x), -1, heads.size).split([heads.num_normed, heads.num_kv], dim=1)
         if layer.qk_norm is not None:
             qk = norm(qk, None, self._eps) * layer.qk_norm
         q, k = rotary(qk, row.cos, row.sin).split([heads.num_heads, heads.num_kv], dim=1)
@@ -191,3 +185,12 @@ def _filled_mask(may_see_PP: Tensor) -> Tensor:
     """Return the mask of a row that is filled up: what is added sees itself and nothing else does."""
     more = _more(len(may_see_PP))
     return nn.functional.pad(may_see_PP, (0, more, 0, more)).fill_diagonal_(fill_value=True)
+
+
+def _filled_behind(may_see_NM: Tensor) -> Tensor:
+    """Return the mask of N positions that see M - N prompts' tokens and themselves, with both rows filled up."""
+    num_asked, num_seen = may_see_NM.shape
+    read, own = may_see_NM.split([num_seen - num_asked, num_asked], dim=1)
+    filled = _filled_mask(own)
+    before = nn.functional.pad(read, (0, _more(read.shape[1]), 0, len(filled) - num_asked))
+    return torch.cat([before, filled], dim=1)
