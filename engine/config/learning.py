@@ -71,7 +71,7 @@ class LearnConfig:
     guidance_scale: float = (
         1.0  # of the base teacher at an answer's ends: how far to go where it was moved to; 1: no further
     )
-    guides_unsure: bool = True  # it also where that makes an answer's beginning less sure; see `replacing`
+    guides_unsure: bool = True  # it also if that makes the beginnings of answers less sure; see `replacing`
     stop_below: float = 0.0  # nats: stop when teacher and student are that close at the stop_quantile of positions
     stop_quantile: float = 0.99  # a mean would hide the one token in thirty that the lesson is about
     opening_weight: float = 1.0  # times the weight of an answer's first OPENING_TOKENS, which decide the rest
@@ -171,7 +171,7 @@ class LearnConfig:
     def replacing(self) -> "LearnConfig":
         """Return a copy for a lesson whose wish takes the place of an older one, which is mostly its opposite.
 
-        Less of what the older one left is gone on from, and the teacher is guided only where that makes it surer: the
+        Less of what the older one left is gone on from, and the teacher is guided only if that makes it surer: the
         opposite is near to what the base model does by itself, and away from there lies what hardly anything says.
         """
         return replace(self, parent_share=self.replacing_share, guides_unsure=False)

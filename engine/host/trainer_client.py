@@ -139,15 +139,16 @@ class TrainerClient:
     ) -> list[int]:
         """Return the first token of the guided teacher's answer to each pair of prompts, its own and the plain one.
 
-        In calls of `at_once` pairs: decoding goes on in between.
+        With `guides_unsure` false the teacher is guided only if that makes it surer in the mean of them (ADR 24). In
+        calls of `at_once` pairs: decoding goes on in between.
         """
         settings = learn.guidance_scale, learn.teacher_temperature
-        tokens: list[int] = []
-        while len(tokens) < len(prompts):
-            part = list(prompts[len(tokens) : len(tokens) + at_once])
-            drawn = *settings, learn.seed + len(tokens), learn.guides_unsure
-            tokens += (await self._compute("heed_first_tokens", part, *drawn))["tokens"]
-        return tokens
+        found: list[tuple[int, int, float]] = []  # guided, its own, by how much that makes it surer
+        while len(found) < len(prompts):
+            part = list(prompts[len(found) : len(found) + at_once])
+            found += (await self._compute("heed_first_tokens", part, *settings, learn.seed + len(found)))["tokens"]
+        is_guided = learn.guides_unsure or sum(surer_by for _, _, surer_by in found) > 0
+        return [guided if is_guided else own for guided, own, _ in found]
 
     async def states(self, passages: Sequence[Passage], depths: Sequence[float], at_once: int = 16) -> States:
         """Return the base model's pooled states, axes [N, depths, 2 H], in calls of `at_once`: decoding goes on."""

@@ -150,9 +150,9 @@ def mix_logits(reference_logits_NV: Tensor, student_logits_NV: Tensor, mix: floa
     return torch.lerp(reference_logits_NV.detach(), student_logits_NV.detach(), mix)
 
 
-def is_surer(some_logprobs_NV: Tensor, other_logprobs_NV: Tensor) -> Tensor:
-    """Return where the first of two distributions has the smaller entropy, axes [N]."""
-    return entropy(some_logprobs_NV) < entropy(other_logprobs_NV)
+def surer_by(some_logprobs_NV: Tensor, other_logprobs_NV: Tensor) -> Tensor:
+    """Return by how many nats the first of two distributions has the smaller entropy, axes [N]."""
+    return entropy(other_logprobs_NV) - entropy(some_logprobs_NV)
 
 
 def guided(teacher_logprobs_NV: Tensor, base_logprobs_NV: Tensor, scale: float) -> Tensor:

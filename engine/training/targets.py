@@ -30,7 +30,6 @@ class Targets:
         *,
         must_be_logprobs: bool = False,
         guidance_scale: float = 1.0,
-        guides_unsure: bool = True,
     ) -> None:
         """Choose what to keep by `num_positions`, the response tokens of all samples. The rest as in LearnConfig."""
         self._model = model
@@ -39,7 +38,6 @@ class Targets:
         self._is_hidden = not fitting and not must_be_logprobs
         self._type = fitting[0] if fitting else torch.float32
         self._scale = guidance_scale
-        self._guides_unsure = guides_unsure
         self._values: dict[int, Tensor] = {}
 
     def put_hidden(self, batch: Batch, hidden_NH: Tensor) -> None:
@@ -50,19 +48,18 @@ class Targets:
             self._put(batch, hidden_NH.detach().repeat(1, 2 if self._is_guided else 1))
 
     def guide_openings(self, batch: Batch, base_NH: Tensor) -> None:
-        """Guide the first positions of these samples, as many as the batch has, away from these hidden states.
+        """Guide the first positions of these samples, as many as the batch has, away from these hidden states."""
+        guided = self._guided(self._begun(batch), base_NH)
+        for i, first in zip(batch.samples, guided.split(batch.lengths), strict=True):
+            self._values[i] = torch.cat([first, self._values[i][len(first) :]])
 
-        With `guides_unsure` false only those where that makes the teacher surer (ADR 24).
-        """
-        lengths = batch.lengths
-        known = [self._values[i] for i in batch.samples]
-        kept = torch.cat([rows[:n] for rows, n in zip(known, lengths, strict=True)])
-        guided = self._guided(kept, base_NH)
-        if not self._guides_unsure:
-            is_surer_N1 = sdpo.is_surer(self.logprobs(guided), self.logprobs(kept)).unsqueeze(-1)
-            guided = torch.where(is_surer_N1, guided, kept)
-        for i, rows, first in zip(batch.samples, known, guided.split(lengths), strict=True):
-            self._values[i] = torch.cat([first, rows[len(first) :]])
+    def surer_by(self, batch: Batch, base_NH: Tensor) -> float:
+        """Return by how many nats that would make the teacher surer, summed over these positions."""
+        kept = self._begun(batch)
+        return float(sdpo.surer_by(self.logprobs(self._guided(kept, base_NH)), self.logprobs(kept)).sum())
+
+    def _begun(self, batch: Batch) -> Tensor:
+        return torch.cat([self._values[i][:n] for i, n in zip(batch.samples, batch.lengths, strict=True)])
 
     def guide_last(self, batch: Batch, base_NH: Tensor) -> None:
         """Guide the last position of each of these samples away from the base model, given by its hidden states."""
@@ -115,6 +112,5 @@ def targets_of(model: TrainingModel, samples: Sequence[Sample], learn: LearnConf
         positions,
         must_be_logprobs=not modes.isdisjoint(("external", "trust_region")),
         guidance_scale=learn.guidance_scale,
-        guides_unsure=learn.guides_unsure,
     )
     return {"teacher": teacher, **{name: Targets(model, positions) for name in ("reference", "base", "parent")}}

@@ -105,7 +105,8 @@ class Teachers:
         """Guide the base teacher where what is taught is decided: how it begins, and whether it ends.
 
         At the end it is led away from the base model without notes and feedback, at the beginning from the one with a
-        note that asks for nothing: a note's frame alone makes a small model begin otherwise.
+        note that asks for nothing: a note's frame alone makes a small model begin otherwise. With `guides_unsure` false
+        beginnings are guided only if that makes the teacher surer in the mean of them (ADR 24).
         """
         is_guided = self._learn.guidance_scale != 1
         taught = [i for i in self._taught_by("base") if is_guided and self._samples[i].is_taught]
@@ -115,9 +116,14 @@ class Teachers:
             self._base_states |= _by_sample(batch, hidden)
             yield
         begun = {i: _begun(self._samples[i]) for i in taught if len(self._samples[i].response_ids) > 1}
+        openings: list[tuple[Batch, Tensor]] = []
         for batch in plan_batches(begun, begun, "plain", self._learn.micro_batch_tokens, self._model.device):
-            self._targets["teacher"].guide_openings(batch, self._hidden(batch, None))
+            openings.append((batch, self._hidden(batch, None)))
             yield
+        targets = self._targets["teacher"]
+        if self._learn.guides_unsure or sum(targets.surer_by(*opening) for opening in openings) > 0:
+            for opening in openings:
+                targets.guide_openings(*opening)
 
     def _ask_external(self) -> Iterator[None]:
         """Ask another model with the same tokens for logits: its hidden states mean nothing here."""

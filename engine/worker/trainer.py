@@ -309,15 +309,13 @@ class TrainerExtension:
             return {"scores": score_samples(trainer.model, parsed, trainer.adapter(adapter), trainer.base_states)}
 
     @_guarded
-    def heed_first_tokens(
-        self, prompts: list[list[list[int]]], scale: float, temperature: float, seed: int, guides_unsure: bool
-    ) -> Record:
-        """Return how the guided teacher's answers begin (`engine.training.openings`), one token each."""
+    def heed_first_tokens(self, prompts: list[list[list[int]]], scale: float, temperature: float, seed: int) -> Record:
+        """Return how the teacher's answers begin (`engine.training.openings`): the fields of `FirstToken`, each."""
         trainer = self.heed_require()
         pairs = [(seen, asked) for seen, asked in prompts]
         with trainer.cores():
-            tokens = first_tokens(trainer.base_states, pairs, scale, temperature, seed, guides_unsure=guides_unsure)
-            return {"tokens": tokens}
+            tokens = first_tokens(trainer.base_states, pairs, scale, temperature, seed)
+        return {"tokens": [list(token) for token in tokens]}
 
     @_guarded
     def heed_states(self, passages: list[Record], depths: list[float]) -> Record:

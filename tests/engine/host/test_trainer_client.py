@@ -129,10 +129,18 @@ async def test_states_come_in_calls_of_a_few_passages() -> None:
 
 async def test_first_tokens_come_in_calls_of_a_few_prompts() -> None:
     """In the order of the prompts; every call draws anew."""
-    host = Host({"tokens": [5, 6]}, {"tokens": [7]})
+    host = Host({"tokens": [[5, 1, 0.5], [6, 2, -0.1]]}, {"tokens": [[7, 3, -0.5]]})
     pair, learn = ([1, 2], [2]), LearnConfig(guidance_scale=1.5, teacher_temperature=0.3, seed=4)
     assert await client(host).first_tokens([pair] * 3, learn, at_once=2) == [5, 6, 7]
-    assert [args for _, args in host.calls] == [([pair] * 2, 1.5, 0.3, 4, True), ([pair], 1.5, 0.3, 6, True)]
+    assert [args for _, args in host.calls] == [([pair] * 2, 1.5, 0.3, 4), ([pair], 1.5, 0.3, 6)]
+
+
+@pytest.mark.parametrize(("last", "tokens"), [(-0.5, [1, 2, 3]), (-0.3, [5, 6, 7])])
+async def test_a_teacher_that_guidance_makes_less_sure_begins_as_it_would(last: float, tokens: list[int]) -> None:
+    """If that is asked for, by the sum over all prompts, in however many calls."""
+    host = Host({"tokens": [[5, 1, 0.5], [6, 2, -0.1]]}, {"tokens": [[7, 3, last]]})
+    learn = LearnConfig(guidance_scale=1.5).replacing()
+    assert await client(host).first_tokens([([1, 2], [2])] * 3, learn, at_once=2) == tokens
 
 
 @pytest.mark.parametrize("num_running", [0, 1])

@@ -15,6 +15,7 @@ from engine.training.batching import plan_batches
 from engine.training.lean_model import LeanModel
 from engine.training.lora_slot import LoraShape
 from engine.training.model import load_base
+from engine.training.targets import Targets
 from engine.training.teachers import Teachers
 from tests.engine.updates_of import correction_with_company, sample
 
@@ -29,7 +30,7 @@ def model(tiny_model: Path) -> LeanModel:
 
 def asked(model: LeanModel, samples: list[Sample], **learn: Any) -> tuple[Teachers, int]:
     """Return the teachers of an update, asked, and the number of forward passes that it took."""
-    settings = LearnConfig(micro_batch_tokens=4096, **learn)
+    settings = LearnConfig(**{"micro_batch_tokens": 4096} | learn)
     teachers = Teachers(model, settings, samples, model.slot(SHAPE), None)
     return teachers, len(list(teachers.ask(range(len(samples)))))
 
@@ -79,6 +80,24 @@ def test_how_an_answer_begins_is_guided_away_from_the_plain_prompt_and_its_end_f
     base = torch.stack([rows[t] for t, rows in enumerate(away)])
     kept = teachers.logprobs("teacher", teachers.rows("teacher", batches[0]), batches[0], slice(None))
     assert torch.allclose(kept, sdpo.guided(said, base, 1.5), atol=1e-3)
+
+
+@pytest.mark.parametrize(("surer_by", "is_guided"), [([-0.5, 0.3], False), ([-0.2, 0.3], True)])
+def test_beginnings_are_guided_if_that_makes_the_teacher_surer(
+    model: LeanModel, monkeypatch: pytest.MonkeyPatch, surer_by: list[float], *, is_guided: bool
+) -> None:
+    """If that is asked for: all of a lesson or none, by the sum over its micro-batches; their ends are in any case."""
+    samples = [replace(sample(seed=i, length=9), plain_ids=[7, 8, 9, i] * 2) for i in range(2)]
+    known, told = [], iter(surer_by)
+    monkeypatch.setattr(Targets, "surer_by", lambda *_: next(told))
+    for guides_unsure in (True, False):
+        teachers, _ = asked(model, samples, guidance_scale=1.5, guides_unsure=guides_unsure, micro_batch_tokens=16)
+        (batch,) = plan_batches(samples, range(2), "teacher", 4096, model.device)
+        known.append(teachers.logprobs("teacher", teachers.rows("teacher", batch), batch, slice(None)))
+    begins = torch.arange(18) % 9 < OPENING_TOKENS
+    assert torch.equal(known[0][begins], known[1][begins]) == is_guided
+    assert torch.equal(known[0][~begins], known[1][~begins])
+    assert next(told, None) is None
 
 
 def test_an_external_teacher_that_is_not_there_is_refused(model: LeanModel) -> None:

@@ -276,12 +276,12 @@ def test_states_cross_as_bytes_with_their_axes(worker: Worker) -> None:
 
 
 def test_first_tokens_are_the_models(worker: Worker) -> None:
-    """One for each pair of prompts."""
+    """One guided and one of its own for each pair of prompts, and how much surer guidance makes it."""
     pairs = [[token_ids(6, n), token_ids(4, n)] for n in range(3)]
-    record = worker.heed_first_tokens(pairs, 1.5, 0.0, 0, True)
+    record = worker.heed_first_tokens(pairs, 1.5, 0.0, 0)
     assert record["ok"], record
-    assert len(record["tokens"]) == 3
-    assert worker.heed_first_tokens([[[], [1]]], 1.5, 0.0, 0, True)["ok"] is False
+    assert [len(found) for found in record["tokens"]] == [3, 3, 3]
+    assert worker.heed_first_tokens([[[], [1]]], 1.5, 0.0, 0)["ok"] is False
 
 
 def test_what_a_real_model_computes_goes_on_beside_decoding(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
