@@ -2,7 +2,7 @@
 
 import torch
 
-from engine.training.fused_layers import ATTENTION, fuse, new_slot, tensor_name
+from engine.training.fused_layers import ATTENTION, fuse, joined, new_slot, tensor_name
 from engine.training.lora_slot import LoraShape
 
 
@@ -43,3 +43,24 @@ def test_a_slot_has_pefts_names_and_each_layers_a_in_one_piece() -> None:
         "self_attn.q_proj.lora_A.weight": (4, 8), "self_attn.v_proj.lora_A.weight": (4, 8),
         "self_attn.q_proj.lora_B.weight": (8, 4), "self_attn.v_proj.lora_B.weight": (2, 4),
     }  # fmt: skip
+
+
+def test_slices_of_one_tensor_are_joined_without_a_copy() -> None:
+    """Where each follows the one before in memory; a tensor by itself is what it is."""
+    whole = torch.randn(10, 8)
+    parts = whole.split([4, 3, 3])
+    assert joined(parts).data_ptr() == whole.data_ptr()
+    assert torch.equal(joined(parts), whole)
+    assert torch.equal(joined(parts[1:]), whole[4:])
+    assert joined(parts[1:]).data_ptr() == parts[1].data_ptr()
+    assert joined(parts[:1]).data_ptr() == whole.data_ptr()
+
+
+def test_other_tensors_are_copied_one_below_the_other() -> None:
+    """Slices in another order, with something between them, of columns, or of several tensors."""
+    whole = torch.randn(10, 8)
+    first, second, third = whole.split([4, 3, 3])
+    for parts in ([second, first], [first, third], [first, second.clone()], [whole[:, :4], whole[:, 4:]]):
+        found = joined(parts)
+        assert torch.equal(found, torch.cat(parts))
+        assert found.untyped_storage().data_ptr() != whole.untyped_storage().data_ptr()

@@ -14,9 +14,11 @@ from engine.training.graphs import Graphs
 from engine.training.lora_slot import LoraShape
 from engine.training.model import gpu_training_model, load_base
 from engine.training.peft_model import PeftTrainingModel
+from engine.training.shared_weights import share_weights
 from tests.engine.training.test_graphs import Rerun
 from tests.engine.training.test_lean_model import SHAPE, randomise
 from tests.engine.training.test_llama_model import CPU, FAMILY, TEXTS, batch_of, states_and_gradients
+from tests.engine.training.test_shared_weights import Served
 from tests.engine.updates_of import correction_with_company, run_update, token_ids
 from tests.tiny_architectures import save_tiny_architecture
 
@@ -69,6 +71,22 @@ def test_half_precision_is_as_close_as_pefts(tmp_path: Path) -> None:
         errors.append(sum(float((found[key] - wanted[key]).square().sum()) for key in wanted) ** 0.5)
     assert errors[0] < 1.25 * errors[1]
     assert errors[0] < 0.2 * sum(float(value.square().sum()) for value in wanted.values()) ** 0.5
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_vllms_tensors_are_used_as_they_are(name: str, tmp_path: Path) -> None:
+    """Weights and biases of its fused layers, its embedding and norms: nothing is there twice, and values are right."""
+    base = load_base(save_tiny_architecture(tmp_path, name))
+    served = Served(base)
+    model, reference = GpuModel(share_weights(tmp_path, served), name), PeftTrainingModel(base, name)
+    theirs = {weight.untyped_storage().data_ptr() for weight in served.parameters()}
+    layers = [fused for layer in model._layers for fused in layer.fused.values()]
+    tensors = [*(fused.weight for fused in layers), *(fused.bias for fused in layers if fused.bias is not None)]
+    assert len(tensors) == model.num_layers * (6 if name == "Qwen2" else 5)
+    assert all(tensor.untyped_storage().data_ptr() in theirs for tensor in [*tensors, model._embedding, model._head])
+    with torch.no_grad():
+        ours, wanted = (each.hidden(None, batch_of(*TEXTS["together"])) for each in (model, reference))
+    assert torch.allclose(ours, wanted, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", FAMILY)
