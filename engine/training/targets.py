@@ -54,7 +54,7 @@ class Targets:
             self._values[i] = torch.cat([first, self._values[i][len(first) :]])
 
     def surer_by(self, batch: Batch, base_NH: Tensor) -> float:
-        """Return by how many nats guidance makes the teacher surer, summed over the first positions of these samples."""
+        """Return by how many nats guidance makes the teacher surer, summed over these samples' first positions."""
         kept = self._begun(batch)
         return float(sdpo.surer_by(self.logprobs(self._guided(kept, base_NH)), self.logprobs(kept)).sum())
 

@@ -17,7 +17,7 @@ from evals.real.world import RealWish
 
 async def ask_ceiling(study: RealStudy, seed: int, wish: RealWish) -> None:
     """Record the answers of the base model and of a person with the note, for every seed; once for all parts."""
-    for each in range(study.config.seeds):
+    for each in study.config.numbers:
         noted = study.name(CEILING, wish.name, each)
         await study.do_once(f"{CEILING}/{wish.name}/{each}", partial(_ask, study, each, wish, noted), noted)
     study.pass_over(f"{CEILING}/{wish.name}/{seed}")

@@ -33,7 +33,7 @@ KINDS = tuple(dict.fromkeys(remark.kind for remark in REMARKS))
 
 async def remarks(study: RealStudy, seed: int) -> None:
     """Let the persons of this seed make their remarks: each kind belongs to one seed."""
-    for kind in kinds_of(seed, study.config.seeds):
+    for kind in kinds_of(study.config.numbers.index(seed), len(study.config.numbers)):
         person = study.name("remarks", KINDS.index(kind))
         await study.once(f"remarks/{kind}", partial(_remark, study, seed, kind, person), person)
 

@@ -48,6 +48,7 @@ class RealConfig:
     only: tuple[str, ...] = described(PARTS, "which parts to measure")
     wishes: tuple[str, ...] = described(tuple(REAL_WISHES), "which of the wishes")
     seeds: int = described(3, "how often, each time with another prompt, other words and other questions")
+    first: int = described(0, "the first seed, where earlier runs had those before it and count by also=")
     prompts: int = described(8, "questions asked after a lesson")
     split: str = described("test", "test: prompts nothing was tuned on; development: those to tune on")
     phrasings: str = described("fresh", "fresh: words nobody tunes on; tuned: the others")
@@ -68,9 +69,15 @@ class RealConfig:
         require_known("split", (self.split,), ("test", "development"))
         require_known("phrasings", (self.phrasings,), ("fresh", "tuned"))
         require_range("seeds", self.seeds, 1, 100)
+        require_range("first", self.first, 0, 100)
         require_range("prompts", self.prompts, 1, MAX_PROMPTS if self.split == "test" else MAX_PROMPTS - 4)
         require_range("max_tokens", self.max_tokens, 8, 4096)
         _ = self.overrides
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the seeds."""
+        return range(self.first, self.first + self.seeds)
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -88,14 +95,14 @@ async def run_real(config: RealConfig, console: Console) -> int:
     started_s, before = time.time(), provenance.machine()
     folder = Path(config.out)
     steps, data = folder / "real.jsonl", folder / "real-heed"
-    earlier = [record for name in config.also for record in records_of(Path(name))]
+    others = [steps_of(Path(name)) for name in config.also]
     journal = begun(config, steps, data)
     settings = {"HEED_MODEL": config.model} if config.model else {}
     with command.progress_bar() as progress:
         bar = command.Bar(progress, units(config))
         async with server.running(config.url, data, settings) as url:
             model = await measure(config, url, journal, bar)
-    summary = score.summarise([*earlier, *journal.records])
+    summary = score.summarise([*(record for other in others for record in records_of(other)), *journal.records])
     made = provenance.made("heed eval real", config, model, before, data / "data")
     command.write_json(folder / "real.json", made | {"seconds": round(time.time() - started_s, 1)} | summary)
     console.print(targets_table(summary), wishes_table(summary))
@@ -106,12 +113,22 @@ async def run_real(config: RealConfig, console: Console) -> int:
     return 1 if config.check and not summary["is_reached"] else 0
 
 
-def records_of(folder: Path) -> list[Record]:
-    """Return the records that a finished run has left. Raises ArgumentError where there is none."""
+def steps_of(folder: Path) -> Path:
+    """Return the file of another run. Raises ArgumentError where there is none."""
     steps = folder / "real.jsonl"
     if not steps.is_file():
         raise ArgumentError(f"also names {folder}, where there is no real.jsonl of a run")
-    return [json.loads(line) for line in steps.read_text(encoding="utf-8").splitlines()]
+    return steps
+
+
+def records_of(steps: Path) -> list[Record]:
+    """Return the records of another run, which may end beside this one. Raises ArgumentError if it has not yet."""
+    found: list[Record] = [json.loads(line) for line in steps.read_text(encoding="utf-8").splitlines()]
+    if not found or not found[-1].get("end"):
+        raise ArgumentError(
+            f"also names {steps.parent}, whose run has not ended: give the same command again when it has"
+        )
+    return found
 
 
 async def measure(config: RealConfig, url: str, journal: Journal, bar: Callable[[str], None], scope: Scope = "") -> str:
@@ -121,7 +138,7 @@ async def measure(config: RealConfig, url: str, journal: Journal, bar: Callable[
     """
     async with Client(url, config.parallel, config.max_tokens, scope) as client:
         study = RealStudy(config, client, journal, bar)
-        for seed in range(config.seeds):
+        for seed in config.numbers:
             for part in (part for part in PARTS if part in config.only):
                 await PART_WORK[part](study, seed)
         return await client.model()

@@ -29,7 +29,7 @@ class RealArguments(Protocol):
     @property
     def wishes(self) -> tuple[str, ...]: ...  # noqa: D102 - as in RealConfig
     @property
-    def seeds(self) -> int: ...  # noqa: D102 - as in RealConfig
+    def numbers(self) -> range: ...  # noqa: D102 - as in RealConfig
     @property
     def prompts(self) -> int: ...  # noqa: D102 - as in RealConfig
     @property

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from evals.errors import ArgumentError
 from evals.journal import Journal
-from evals.real.run import PARTS, RealConfig, measure, records_of, run_real, units, wishes_table
+from evals.real.run import PARTS, RealConfig, measure, records_of, run_real, steps_of, units, wishes_table
 from tests.evals.brief_heed import BriefHeed
 
 SMALL: dict[str, Any] = {"wishes": ("shorter", "longer"), "prompts": 2, "seeds": 1}
@@ -19,8 +19,8 @@ SMALL: dict[str, Any] = {"wishes": ("shorter", "longer"), "prompts": 2, "seeds":
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"only": ("x",)}, {"wishes": ()}, {"split": "train"}, {"seeds": 0}, {"prompts": 19}, {"training": "[1]"},
-     {"training": '{"stepz": 1}'}],
+    [{"only": ("x",)}, {"wishes": ()}, {"split": "train"}, {"seeds": 0}, {"first": -1}, {"prompts": 19},
+     {"training": "[1]"}, {"training": '{"stepz": 1}'}],
 )  # fmt: skip
 def test_an_argument_that_makes_no_sense_is_named(wrong: dict[str, object]) -> None:
     """Before anything starts."""
@@ -35,6 +35,19 @@ async def test_the_bar_ends_full(only: tuple[str, ...]) -> None:
     async with TestServer(BriefHeed().application()) as server:
         await measure(config, str(server.make_url("")), Journal(), steps.append)
     assert len(steps) == units(config)
+
+
+async def test_later_seeds_go_on_where_an_earlier_run_ended() -> None:
+    """They have other numbers and other words, and each kind of remark is still heard once."""
+    asked = []
+    for first in (0, 2):
+        journal = Journal()
+        config = RealConfig(**SMALL | {"seeds": 2}, first=first, only=("adoption", "remarks"))
+        async with TestServer(BriefHeed().application()) as server:
+            await measure(config, str(server.make_url("")), journal, lambda _: None)
+        assert {record["seed"] for record in journal.records if "seed" in record} == {first, first + 1}
+        asked.append(len(journal.records))
+    assert asked[0] == asked[1]
 
 
 async def test_a_result_holds_every_target_and_how_it_was_made(
@@ -64,7 +77,18 @@ async def test_a_result_holds_every_target_and_how_it_was_made(
 def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
     """Before anything is measured."""
     with pytest.raises(ArgumentError, match="also names"):
-        records_of(tmp_path)
+        steps_of(tmp_path)
+
+
+def test_a_run_that_goes_on_is_no_result(tmp_path: Path) -> None:
+    """Its records count once it has ended."""
+    steps = tmp_path / "real.jsonl"
+    steps.write_text('{"run": {}}\n')
+    assert steps_of(tmp_path) == steps
+    with pytest.raises(ArgumentError, match="has not ended"):
+        records_of(steps)
+    steps.write_text('{"run": {}}\n{"end": true}\n')
+    assert len(records_of(steps)) == 2
 
 
 def test_the_table_tells_what_the_model_can_follow_apart_from_what_it_learned() -> None:
