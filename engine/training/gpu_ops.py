@@ -19,10 +19,7 @@ class _LinearOnto(torch.autograd.Function):
         ctx: Any, residual: Tensor, x: Tensor, _anchor: Tensor, weight: Tensor, lora: StackedLoRA | None
     ) -> Tensor:
         y = torch.addmm(residual, x, weight.t())
-        shrunk = None
-        if lora is not None:
-            shrunk = x @ lora.a.t()
-            y.addmm_(shrunk, lora.b.t())
+        shrunk = None if lora is None else lora.add_to(y, x)
         ctx.lora = lora
         ctx.save_for_backward(x, weight, shrunk)
         return y
@@ -33,9 +30,7 @@ class _LinearOnto(torch.autograd.Function):
         x, weight, shrunk = ctx.saved_tensors
         grad_x = grad_y @ weight
         if ctx.lora is not None:
-            grad_shrunk = grad_y @ ctx.lora.b
-            ctx.lora.add_gradients(grad_shrunk.t() @ x, grad_y.t() @ shrunk)
-            grad_x.addmm_(grad_shrunk, ctx.lora.a)
+            ctx.lora.send_back(grad_y, x, shrunk, grad_x)
         return grad_y, grad_x, None, None, None
 
 

@@ -45,6 +45,19 @@ class StackedLoRA:
         places = [(self.a[part.ranks], part.lora_a) for part in self._parts]
         return places + [(self.b[part.outputs, part.ranks], part.lora_b) for part in self._parts]
 
+    def add_to(self, y: Tensor, x: Tensor) -> Tensor:
+        """Add s (x A^T) B^T to a layer's output, axes [P, N]. In place. Return s x A^T, axes [P, G r]."""
+        shrunk = x @ self.a.t()
+        y.addmm_(shrunk, self.b.t())
+        return shrunk
+
+    def send_back(self, grad_y: Tensor, x: Tensor, shrunk: Tensor, grad_x: Tensor | None) -> None:
+        """Add the gradients of A and B to the slot's, and this part of the input's to `grad_x`. In place."""
+        grad_shrunk = grad_y @ self.b
+        self.add_gradients(grad_shrunk.t() @ x, grad_y.t() @ shrunk)
+        if grad_x is not None:
+            grad_x.addmm_(grad_shrunk, self.a)
+
     def add_gradients(self, grad_a: Tensor, grad_b: Tensor) -> None:
         """Add the gradients of `a` and `b` to the slot's. In place."""
         for part in self._parts:
@@ -66,10 +79,7 @@ class _StackedLinear(torch.autograd.Function):
         ctx: Any, x: Tensor, _anchor: Tensor, weight: Tensor, bias: Tensor | None, lora: StackedLoRA | None
     ) -> Tensor:
         y = nn.functional.linear(x, weight, bias)
-        shrunk = None
-        if lora is not None:
-            shrunk = x @ lora.a.t()
-            y.addmm_(shrunk, lora.b.t())
+        shrunk = None if lora is None else lora.add_to(y, x)
         ctx.lora = lora
         ctx.save_for_backward(x, weight, shrunk)
         return y
@@ -80,10 +90,7 @@ class _StackedLinear(torch.autograd.Function):
         x, weight, shrunk = ctx.saved_tensors
         grad_x = grad_y @ weight if ctx.needs_input_grad[0] else None
         if ctx.lora is not None:
-            grad_shrunk = grad_y @ ctx.lora.b
-            ctx.lora.add_gradients(grad_shrunk.t() @ x, grad_y.t() @ shrunk)
-            if grad_x is not None:
-                grad_x.addmm_(grad_shrunk, ctx.lora.a)
+            ctx.lora.send_back(grad_y, x, shrunk, grad_x)
         return grad_x, None, None, None, None
 
 
