@@ -17,7 +17,15 @@ from engine.training.peft_model import PeftTrainingModel
 from engine.training.shared_weights import share_weights
 from tests.engine.training.test_graphs import Rerun
 from tests.engine.training.test_lean_model import SHAPE, randomise
-from tests.engine.training.test_llama_model import CPU, FAMILY, TEXTS, batch_of, states_and_gradients
+from tests.engine.training.test_llama_model import (
+    CPU,
+    FAMILY,
+    TEXTS,
+    assert_half_precision_is_as_close,
+    assert_values_and_gradients_are_the_same,
+    batch_of,
+    states_and_gradients,
+)
 from tests.engine.training.test_shared_weights import Served
 from tests.engine.updates_of import correction_with_company, run_update, token_ids
 from tests.tiny_architectures import save_tiny_architecture
@@ -36,16 +44,7 @@ def test_values_and_gradients_are_pefts(
     name: str, modules: tuple[str, ...], texts: tuple[tuple[int, int], ...], tmp_path: Path
 ) -> None:
     """Of sequences that begin alike, with an adapter on all layers or on a part of a fused one."""
-    models = both(tmp_path, name)
-    slots = randomise(*models, shape=LoraShape(4, 8, modules))
-    (ours, our_gradients), (theirs, their_gradients) = (
-        states_and_gradients(model, slot, batch_of(*texts)) for model, slot in zip(models, slots, strict=True)
-    )
-    assert torch.allclose(ours, theirs, atol=1e-4)
-    assert set(our_gradients) == set(their_gradients)
-    largest = max(float(gradient.abs().max()) for gradient in their_gradients.values())
-    for key, gradient in our_gradients.items():
-        assert torch.allclose(gradient, their_gradients[key], atol=1e-4 * largest, rtol=1e-3), key
+    assert_values_and_gradients_are_the_same(both(tmp_path, name), modules, texts)
 
 
 @pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
@@ -61,16 +60,7 @@ def test_without_a_gradient_one_row_gives_the_same(texts: tuple[tuple[int, int],
 def test_half_precision_is_as_close_as_pefts(tmp_path: Path) -> None:
     """In bfloat16 the gradients are no further from those in float32 than Hugging Face's are."""
     exact, _ = both(tmp_path, "Qwen3")
-    (slot,) = randomise(exact)
-    batch = batch_of(*TEXTS["together"])
-    _, wanted = states_and_gradients(exact, slot, batch)
-    errors = []
-    for model in both(tmp_path, "Qwen3", torch.bfloat16):
-        (slot,) = randomise(model)
-        _, found = states_and_gradients(model, slot, batch)
-        errors.append(sum(float((found[key] - wanted[key]).square().sum()) for key in wanted) ** 0.5)
-    assert errors[0] < 1.25 * errors[1]
-    assert errors[0] < 0.2 * sum(float(value.square().sum()) for value in wanted.values()) ** 0.5
+    assert_half_precision_is_as_close(exact, both(tmp_path, "Qwen3", torch.bfloat16), batch_of(*TEXTS["together"]))
 
 
 @pytest.mark.parametrize("name", FAMILY)

@@ -1,5 +1,6 @@
 """engine.training.llama_model: the values and gradients of Hugging Face with PEFT."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +46,10 @@ def states_and_gradients(model: Any, slot: Any, batch: Batch) -> tuple[torch.Ten
     return hidden.detach(), slot.views(slot.grad)
 
 
-@pytest.mark.parametrize("name", FAMILY)
-@pytest.mark.parametrize("modules", [SHAPE.target_modules, ("q_proj", "v_proj"), ("up_proj",), ("down_proj", "o_proj")])
-@pytest.mark.parametrize(
-    "texts", [((4, 7),), ((5, 6), (30, 20), (11, 3)), ((150, 140),)], ids=["alone", "together", "long"]
-)
-def test_values_and_gradients_are_pefts(
-    name: str, modules: tuple[str, ...], texts: tuple[tuple[int, int], ...], tmp_path: Path
+def assert_values_and_gradients_are_the_same(
+    models: Sequence[Any], modules: tuple[str, ...], texts: tuple[tuple[int, int], ...]
 ) -> None:
-    """Of sequences that begin alike, with an adapter on all layers or on a part of a fused one."""
-    models = both(tmp_path, name)
+    """Compare two forwards of one model with the same adapter on some layers."""
     slots = randomise(*models, shape=LoraShape(4, 8, modules))
     (ours, our_gradients), (theirs, their_gradients) = (
         states_and_gradients(model, slot, batch_of(*texts)) for model, slot in zip(models, slots, strict=True)
@@ -66,19 +61,37 @@ def test_values_and_gradients_are_pefts(
         assert torch.allclose(gradient, their_gradients[key], atol=1e-4 * largest, rtol=1e-3), key
 
 
-def test_half_precision_is_as_close_as_pefts(tmp_path: Path) -> None:
-    """In bfloat16 the gradients are no further from those in float32 than Hugging Face's are."""
-    exact, _ = both(tmp_path, "Llama")
+def assert_half_precision_is_as_close(exact: Any, models: Sequence[Any], batch: Batch) -> None:
+    """Compare gradients in bfloat16 with those in float32: the first model's are no further off than the second's."""
     (slot,) = randomise(exact)
-    batch = batch_of((5, 6), (30, 20), (11, 3))
     _, wanted = states_and_gradients(exact, slot, batch)
     errors = []
-    for model in both(tmp_path, "Llama", torch.bfloat16):
+    for model in models:
         (slot,) = randomise(model)
         _, found = states_and_gradients(model, slot, batch)
         errors.append(sum(float((found[key] - wanted[key]).square().sum()) for key in wanted) ** 0.5)
     assert errors[0] < 1.25 * errors[1]
     assert errors[0] < 0.2 * sum(float(value.square().sum()) for value in wanted.values()) ** 0.5
+
+
+@pytest.mark.parametrize("name", FAMILY)
+@pytest.mark.parametrize("modules", [SHAPE.target_modules, ("q_proj", "v_proj"), ("up_proj",), ("down_proj", "o_proj")])
+@pytest.mark.parametrize(
+    "texts", [((4, 7),), ((5, 6), (30, 20), (11, 3)), ((150, 140),)], ids=["alone", "together", "long"]
+)
+def test_values_and_gradients_are_pefts(
+    name: str, modules: tuple[str, ...], texts: tuple[tuple[int, int], ...], tmp_path: Path
+) -> None:
+    """Of sequences that begin alike, with an adapter on all layers or on a part of a fused one."""
+    assert_values_and_gradients_are_the_same(both(tmp_path, name), modules, texts)
+
+
+def test_half_precision_is_as_close_as_pefts(tmp_path: Path) -> None:
+    """In bfloat16 the gradients are no further from those in float32 than Hugging Face's are."""
+    exact, _ = both(tmp_path, "Llama")
+    assert_half_precision_is_as_close(
+        exact, both(tmp_path, "Llama", torch.bfloat16), batch_of((5, 6), (30, 20), (11, 3))
+    )
 
 
 @pytest.mark.parametrize("name", FAMILY)
