@@ -106,7 +106,7 @@ def check_servable(lora_manager: Any, adapter: AdapterTensors) -> None:
 def _loader(lora_manager: Any, registry: LoraRegistry) -> Callable[[Any], Any]:
     def load_adapter(lora_request: Any) -> Any:
         adapter = registry.get_or_zero(lora_request.lora_int_id, lora_request.lora_path)
-        punica.forget(lora_request.lora_int_id)
+        punica.make_room(adapter.config["r"])
         try:
             return _to_lora_model(lora_manager, adapter, lora_request.lora_int_id)
         except Exception as error:  # noqa: BLE001 - an exception here ends the engine for everyone

@@ -82,10 +82,27 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._rows = RowGroups()
-        self._slots: list[int | None] = []  # adapter id by slot
-        self._is_behind = False  # slots hold other adapters than were read
-        self._matrices: dict[int, SlotMatrices] = {}  # of each layer, by the address of its first A
+        self._layers: list[tuple[Any, SlotMatrices]] = []
+        self._matrices: dict[int, SlotMatrices] = {}  # by their addresses
         _wrappers.add(self)
+
+    def adopt(self, layer: Any) -> None:
+        """Keep the slots of one of vLLM's linear layers, which has none of its own from here on. In place."""
+        matrices = SlotMatrices(layer.lora_a_stacked, layer.lora_b_stacked)
+        self._layers.append((layer, matrices))
+        self._hand_out(layer, matrices)
+
+    def make_room(self, rank: int) -> None:
+        """Have room for adapters of this rank in the slots of every layer. In place."""
+        for layer, matrices in self._layers:
+            before = matrices.address
+            if matrices.make_room(rank):
+                del self._matrices[before]
+                self._hand_out(layer, matrices)
+
+    def _hand_out(self, layer: Any, matrices: SlotMatrices) -> None:
+        layer.lora_a_stacked, layer.lora_b_stacked = matrices.a_stacks, matrices.b_stacks
+        self._matrices[matrices.address] = matrices
 
     def update_metadata(
         self, mapping: Any, lora_index_to_id: list[int | None], max_loras: int, vocab_size: int, **kwargs: Any
@@ -94,15 +111,6 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
         super().update_metadata(mapping, lora_index_to_id, max_loras, vocab_size, **kwargs)
         slot_of = {lora_id: slot for slot, lora_id in enumerate(lora_index_to_id) if lora_id is not None}
         self._rows = RowGroups.of(mapping.index_mapping, slot_of, len(lora_index_to_id))
-        if self._slots != lora_index_to_id:
-            self._slots = list(lora_index_to_id)
-            self._is_behind = True
-
-    def forget(self, lora_int_id: int) -> None:
-        """Read an adapter's matrices anew before the next forward pass: vLLM is about to load it. In place."""
-        for matrices in self._matrices.values():
-            matrices.forget(lora_int_id)
-        self._is_behind = True
 
     def add_lora_linear(
         self,
@@ -120,22 +128,11 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
         """
         if not self._rows.groups and self._rows.shared is None:
             return
-        matrices = self._matrices_of(lora_a_stacked, lora_b_stacked)
+        matrices = self._matrices[lora_a_stacked[0].data_ptr()]
         for slot, rows in self._rows.groups:
             _add_group(y, x, rows, matrices, slot, scale)
         if self._rows.shared is not None:
             _add_shared(y, x, self._rows.shared, matrices, scale)
-
-    def _matrices_of(self, a: tuple[Tensor, ...], b: tuple[Tensor, ...]) -> SlotMatrices:
-        if self._is_behind:
-            for matrices in self._matrices.values():
-                matrices.follow(self._slots)
-            self._is_behind = False
-        key = a[0].data_ptr()
-        if key not in self._matrices:
-            self._matrices[key] = SlotMatrices(a, b)
-            self._matrices[key].follow(self._slots)
-        return self._matrices[key]
 
 
 def _add_group(y: Tensor, x: Tensor, rows: Rows, matrices: SlotMatrices, slot: int, scale: float) -> None:
@@ -164,17 +161,24 @@ def _add(out: Tensor, rows: Rows, change: Tensor, scale: float) -> None:
         out.index_add_(0, rows, change, alpha=scale)
 
 
-_wrappers: "WeakSet[GroupedPunicaWrapper]" = WeakSet()  # of this process, for `forget`; none on a GPU
+_wrappers: "WeakSet[GroupedPunicaWrapper]" = WeakSet()  # of this process, for `make_room`; none on a GPU
 
 
-def forget(lora_int_id: int) -> None:
-    """Have an adapter's matrices read anew: what could not be read once may be whole by now. In place."""
+def make_room(rank: int) -> None:
+    """Have room in every slot for adapters of this rank, before vLLM writes one there. In place."""
     for wrapper in _wrappers:
-        wrapper.forget(lora_int_id)
+        wrapper.make_room(rank)
 
 
 def install() -> None:
     """Make vLLM's CPU platform use this wrapper. In place. Once per process, before the model is loaded."""
+    from vllm.lora.layers.base import BaseLayerWithLoRA
+    from vllm.lora.layers.base_linear import BaseLinearLayerWithLoRA
     from vllm.platforms.cpu import CpuPlatform
 
+    def set_mapping(layer: Any, wrapper: GroupedPunicaWrapper) -> None:
+        BaseLayerWithLoRA.set_mapping(layer, wrapper)
+        wrapper.adopt(layer)
+
     CpuPlatform.get_punica_wrapper = classmethod(lambda _cls: "engine.worker.punica.GroupedPunicaWrapper")
+    BaseLinearLayerWithLoRA.set_mapping = set_mapping

@@ -1,61 +1,62 @@
-"""The matrices of every slot of a linear layer, packed for batched products.
+"""The matrices of every slot of a linear layer, as batched products read them; vLLM writes into views of them.
 
-vLLM keeps room for the greatest rank that it may be given, and B the other way round; a product of all slots would
-read and multiply those zeros, and in bfloat16 rearrange the matrices for every token. Invariants: they are those of
-the adapters that the slots hold, each read once when a slot changes hands or vLLM has loaded it anew; a rank of which
-all slots' rows are zero is left out.
+vLLM's own stacks have room for the greatest rank that it may be given, and B the other way round: a product of all
+slots would read and multiply those zeros, and in bfloat16 rearrange the matrices for every token. Invariants: an
+adapter is in a slot once; the rank is the least step that fits every adapter for which room was made.
 """
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 MIN_RANK = 8
+Stacks: TypeAlias = tuple[Tensor, ...]
 
 
 class SlotMatrices:
     """A and B of all slots of a layer, whose parts' A stand below each other (QKV has three parts, gate and up two).
 
-    Axes: `a_SKR` [slots, K, parts r], each `b_SrN` [slots, r, N_i]; r is the least that fits every adapter.
+    Axes: `a_SKR` [slots, K, parts r], each `b_SrN` [slots, r, N_i].
     """
 
     def __init__(self, a: Sequence[Tensor], b: Sequence[Tensor]) -> None:
-        """Read from vLLM's stacks, A_i [slots, 1, rank, K] and B_i [slots, 1, N_i, rank], as `follow` says."""
-        self._a = [part[:, 0] for part in a]
-        self._b = [part[:, 0] for part in b]
-        self._ids: list[int | None] = [None] * len(self._a[0])  # of the adapters that were read, by slot
-        self._make_room(min(MIN_RANK, self._room))
-
-    def follow(self, ids: Sequence[int | None]) -> None:
-        """Read the slots that hold another adapter than before. In place. `ids`: of the adapters, by slot."""
-        pairs = enumerate(zip(ids, self._ids, strict=True))
-        changed = [slot for slot, (lora_id, known) in pairs if lora_id is not None and lora_id != known]
-        while any(bool(part[slot, self.rank :].any()) for slot in changed for part in self._a):
-            self._make_room(min(2 * self.rank, self._room))
-            changed = [slot for slot, lora_id in enumerate(ids) if lora_id is not None]
-        for slot in changed:
-            self._read(slot)
-        self._ids = list(ids)
-
-    def forget(self, lora_id: int) -> None:
-        """Read this adapter anew the next time. In place."""
-        self._ids = [None if known == lora_id else known for known in self._ids]
-
-    def _read(self, slot: int) -> None:
-        rank = self.rank
-        for number, (a, b) in enumerate(zip(self._a, self._b, strict=True)):
-            self.a_SKR[slot, :, number * rank : (number + 1) * rank] = a[slot, :rank].t()
-            self.b_SrN[number][slot] = b[slot, :, :rank].t()
+        """Take the place of vLLM's empty stacks, A_i [slots, 1, rank, K] and B_i [slots, 1, N_i, rank]."""
+        self.most_rank = a[0].shape[2]
+        self.rank = min(MIN_RANK, self.most_rank)
+        num_slots, _, _, num_inputs = a[0].shape
+        self.a_SKR = a[0].new_zeros(num_slots, len(a) * self.rank, num_inputs).mT
+        self.b_SrN = [part.new_zeros(num_slots, self.rank, part.shape[2]) for part in b]
 
     @property
-    def _room(self) -> int:
-        return int(self._a[0].shape[1])
+    def a_stacks(self) -> Stacks:
+        """A_i as vLLM writes it, axes [slots, 1, r, K]: views."""
+        return tuple(part.unsqueeze(1) for part in self.a_SKR.mT.split(self.rank, 1))
 
-    def _make_room(self, rank: int) -> None:
-        """Take matrices of this rank, all zero, in place of the old ones."""
-        self.rank = rank
-        num_slots, _, num_inputs = self._a[0].shape
-        of_layer = torch.zeros(num_slots, rank * len(self._a), num_inputs, dtype=self._a[0].dtype)
-        self.a_SKR = of_layer.mT
-        self.b_SrN = [torch.zeros(num_slots, rank, part.shape[1], dtype=part.dtype) for part in self._b]
+    @property
+    def b_stacks(self) -> Stacks:
+        """B_i as vLLM writes it, axes [slots, 1, N_i, r]: views."""
+        return tuple(part.mT.unsqueeze(1) for part in self.b_SrN)
+
+    @property
+    def address(self) -> int:
+        """Where the first part's A stands, which tells one layer's stacks from another's."""
+        return int(self.a_SKR.data_ptr())
+
+    def make_room(self, rank: int) -> bool:
+        """Have room for adapters of this rank, or of the most that vLLM may be given; the stacks are others then.
+
+        Return False if there was room.
+        """
+        wider = self.rank
+        while wider < min(rank, self.most_rank):
+            wider = min(2 * wider, self.most_rank)
+        if wider == self.rank:
+            return False
+        more = (0, 0, 0, wider - self.rank)  # rows of zeros below those of each matrix
+        pad = torch.nn.functional.pad
+        parts = [pad(part, more) for part in self.a_SKR.mT.split(self.rank, 1)]
+        self.a_SKR, self.b_SrN = torch.cat(parts, 1).mT, [pad(part, more) for part in self.b_SrN]
+        self.rank = wider
+        return True

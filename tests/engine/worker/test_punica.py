@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.adapter_ref import ZERO_LORA_INT_ID
-from engine.worker.punica import MIN_ROWS, GroupedPunicaWrapper, RowGroups, forget, install
+from engine.worker.punica import MIN_ROWS, GroupedPunicaWrapper, RowGroups, install, make_room
+from engine.worker.slot_matrices import MIN_RANK
 
 SLOTS, RANK, INPUTS, OUTPUTS = 7, 3, 6, (4, 2)
+MOST_RANK = 32
 IDS = [101, 102, 103, ZERO_LORA_INT_ID, 104, 105, None]  # adapter id by slot
 
 
@@ -20,11 +22,30 @@ def seeded(*shape: int, seed: int) -> Any:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def stacks(seed: int = 0) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def values(seed: int = 0) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Return A and B of all slots for a fused layer of two parts."""
     a = tuple(seeded(SLOTS, 1, RANK, INPUTS, seed=seed + i) for i in range(2))
     b = tuple(seeded(SLOTS, 1, n, RANK, seed=seed + 10 + i) for i, n in enumerate(OUTPUTS))
     return a, b
+
+
+def adopted(wrapper: GroupedPunicaWrapper, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
+    """Return a layer of vLLM's whose slots the wrapper keeps, with these values in them."""
+    layer = SimpleNamespace(
+        lora_a_stacked=tuple(torch.zeros(SLOTS, 1, MOST_RANK, INPUTS) for _ in OUTPUTS),
+        lora_b_stacked=tuple(torch.zeros(SLOTS, 1, n, MOST_RANK) for n in OUTPUTS),
+    )
+    wrapper.adopt(layer)
+    for stack, part in zip(layer.lora_a_stacked, a, strict=True):
+        stack[:, :, :RANK].copy_(part)
+    for stack, part in zip(layer.lora_b_stacked, b, strict=True):
+        stack[..., :RANK].copy_(part)
+    return layer
+
+
+def add(wrapper: GroupedPunicaWrapper, layer: Any, y: Any, x: Any, scale: float = 1.0) -> None:
+    """Have a layer add its adapters' products, as vLLM does."""
+    wrapper.add_lora_linear(y, x, layer.lora_a_stacked, layer.lora_b_stacked, scale, OUTPUTS)
 
 
 def wrapper_for(ids: list[int], slots: list[int | None] = IDS) -> GroupedPunicaWrapper:
@@ -59,19 +80,18 @@ def test_every_row_gets_its_own_adapter(runs: list[tuple[int, int]]) -> None:
     """Any mixture of adapters, the base and the zero adapter gives the result of the formula."""
     ids = [lora_id for lora_id, length in runs for _ in range(length)] or [101]
     x, y = seeded(len(ids), INPUTS, seed=1), seeded(len(ids), sum(OUTPUTS), seed=2)
-    a, b = stacks()
-    out = y.clone()
-    wrapper_for(ids).add_lora_linear(out, x, a, b, 1.0, OUTPUTS)
+    a, b = values()
+    out, wrapper = y.clone(), wrapper_for(ids)
+    add(wrapper, adopted(wrapper, a, b), out, x)
     assert torch.allclose(out, expected(ids, x, a, b, y), atol=1e-4)
 
 
 def test_a_base_row_among_adapter_rows_is_left_exactly_as_it_is() -> None:
     """A row of the base model stays as it is; vLLM's own wrapper changes it (vLLM pull request 48421)."""
     ids = [101, 0, 102, ZERO_LORA_INT_ID, 103]
-    a, b = stacks()
     y = seeded(len(ids), sum(OUTPUTS), seed=2)
-    out = y.clone()
-    wrapper_for(ids).add_lora_linear(out, seeded(len(ids), INPUTS, seed=1), a, b, 1.0, OUTPUTS)
+    out, wrapper = y.clone(), wrapper_for(ids)
+    add(wrapper, adopted(wrapper, *values()), out, seeded(len(ids), INPUTS, seed=1))
     assert torch.equal(out[[1, 3]], y[[1, 3]])
     assert not torch.allclose(out[[0, 2, 4]], y[[0, 2, 4]])
 
@@ -79,55 +99,57 @@ def test_a_base_row_among_adapter_rows_is_left_exactly_as_it_is() -> None:
 def test_values_that_are_no_numbers_in_another_slot_stay_there() -> None:
     """An adapter of enormous values in the batch spoils only its own rows."""
     ids = [101, 102, 104, 105, 103]
-    a, b = stacks()
+    a, b = values()
     for tensor in a:
         tensor[2] = float("inf")
-    out = torch.zeros(5, sum(OUTPUTS))
-    wrapper_for(ids).add_lora_linear(out, seeded(5, INPUTS, seed=1), a, b, 1.0, OUTPUTS)
+    out, wrapper = torch.zeros(5, sum(OUTPUTS)), wrapper_for(ids)
+    add(wrapper, adopted(wrapper, a, b), out, seeded(5, INPUTS, seed=1))
     assert torch.isfinite(out[:4]).all()
 
 
-def test_a_slot_that_changes_hands_is_read_again() -> None:
-    """The matrices of a slot are read anew as soon as it holds another adapter."""
+def test_what_vllm_writes_is_what_is_multiplied() -> None:
+    """A slot that changes hands needs no word to the wrapper."""
     ids = [101, 102]
-    a, b = stacks()
-    x = seeded(2, INPUTS, seed=1)
-    wrapper = wrapper_for(ids)
-    wrapper.add_lora_linear(torch.zeros(2, sum(OUTPUTS)), x, a, b, 1.0, OUTPUTS)
-    for tensor in b:
-        tensor[0] += 1.0
-    moved: list[int | None] = [106, *IDS[1:]]
-    update(wrapper, [106, 102], moved)
+    a, b = values()
+    x, wrapper = seeded(2, INPUTS, seed=1), wrapper_for(ids)
+    layer = adopted(wrapper, a, b)
+    add(wrapper, layer, torch.zeros(2, sum(OUTPUTS)), x)
+    for stack, part in zip(layer.lora_b_stacked, b, strict=True):
+        part[0] += 1.0
+        stack[0, 0, :, :RANK].copy_(part[0, 0])
+    update(wrapper, [106, 102], [106, *IDS[1:]])
     out = torch.zeros(2, sum(OUTPUTS))
-    wrapper.add_lora_linear(out, x, a, b, 1.0, OUTPUTS)
+    add(wrapper, layer, out, x)
     assert torch.allclose(out, expected(ids, x, a, b, torch.zeros_like(out)), atol=1e-4)
 
 
-def test_an_adapter_that_is_loaded_again_is_read_again() -> None:
-    """In the same slot, by the same tokens, of which vLLM tells once: it served zeros for what it could not read."""
-    a, b = stacks()
-    whole = [tensor[0].clone() for tensor in a]
-    for tensor in a:
-        tensor[0] = 0.0
-    x, wrapper = seeded(1, INPUTS, seed=1), wrapper_for([101])
-    wrapper.add_lora_linear(torch.zeros(1, sum(OUTPUTS)), x, a, b, 1.0, OUTPUTS)
-    forget(101)
-    for tensor, values in zip(a, whole, strict=True):
-        tensor[0] = values
+def test_room_for_a_greater_rank_is_made_in_every_layer() -> None:
+    """The adapters in the slots stay, and vLLM writes into the new stacks."""
+    a, b = values()
+    x, wrapper = seeded(1, INPUTS, seed=1), wrapper_for([102])
+    layers = [adopted(wrapper, a, b), adopted(wrapper, *values(seed=50))]
+    make_room(MOST_RANK)
     out = torch.zeros(1, sum(OUTPUTS))
-    wrapper.add_lora_linear(out, x, a, b, 1.0, OUTPUTS)
-    assert torch.allclose(out, expected([101], x, a, b, torch.zeros_like(out)), atol=1e-4)
-    assert out.abs().max() > 0
+    add(wrapper, layers[0], out, x)
+    assert torch.allclose(out, expected([102], x, a, b, torch.zeros_like(out)), atol=1e-4)
+    for layer in layers:
+        assert layer.lora_a_stacked[0].shape == (SLOTS, 1, MOST_RANK, INPUTS)
+        assert [part.shape for part in layer.lora_b_stacked] == [(SLOTS, 1, n, MOST_RANK) for n in OUTPUTS]
+    layers[0].lora_b_stacked[0][1, 0, :, RANK] = 1.0
+    layers[0].lora_a_stacked[0][1, 0, RANK] = 1.0
+    wider = torch.zeros(1, sum(OUTPUTS))
+    add(wrapper, layers[0], wider, x)
+    assert torch.allclose((wider - out)[0, : OUTPUTS[0]], x.sum().expand(OUTPUTS[0]), atol=1e-4)
 
 
 def test_the_scale_is_applied_once() -> None:
     """The interface's scale is applied, though vLLM passes 1."""
-    a, b = stacks()
     x = seeded(1, INPUTS, seed=1)
     single, double = torch.zeros(1, sum(OUTPUTS)), torch.zeros(1, sum(OUTPUTS))
     wrapper = wrapper_for([101])
-    wrapper.add_lora_linear(single, x, a, b, 1.0, OUTPUTS)
-    wrapper.add_lora_linear(double, x, a, b, 2.0, OUTPUTS)
+    layer = adopted(wrapper, *values())
+    add(wrapper, layer, single, x)
+    add(wrapper, layer, double, x, scale=2.0)
     assert torch.allclose(double, 2 * single, atol=1e-5)
 
 
@@ -154,10 +176,20 @@ def test_a_batch_of_the_base_alone_costs_nothing() -> None:
 
 
 def test_vllm_takes_it_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The platform names heed's class after `install`."""
+    """The platform names heed's class after `install`, and linear layers give it their slots."""
+    from vllm.lora.layers.base_linear import BaseLinearLayerWithLoRA
     from vllm.platforms.cpu import CpuPlatform
     from vllm.utils.import_utils import resolve_obj_by_qualname
 
     monkeypatch.setattr(CpuPlatform, "get_punica_wrapper", CpuPlatform.get_punica_wrapper)
+    monkeypatch.setattr(BaseLinearLayerWithLoRA, "set_mapping", BaseLinearLayerWithLoRA.set_mapping)
     install()
     assert resolve_obj_by_qualname(CpuPlatform.get_punica_wrapper()) is GroupedPunicaWrapper
+    layer = SimpleNamespace(
+        lora_a_stacked=(torch.zeros(SLOTS, 1, MOST_RANK, INPUTS),),
+        lora_b_stacked=(torch.zeros(SLOTS, 1, 4, MOST_RANK),),
+    )
+    wrapper = wrapper_for([101])
+    BaseLinearLayerWithLoRA.set_mapping(layer, wrapper)
+    assert layer.punica_wrapper is wrapper
+    assert layer.lora_a_stacked[0].shape == (SLOTS, 1, MIN_RANK, INPUTS)

@@ -1,4 +1,4 @@
-"""engine.worker.slot_matrices: packed copies of vLLM's stacks, read where a slot changes hands."""
+"""engine.worker.slot_matrices: vLLM writes adapters into views of what batched products read."""
 
 from typing import Any
 
@@ -6,62 +6,71 @@ import torch
 
 from engine.worker.slot_matrices import MIN_RANK, SlotMatrices
 
-SLOTS, ROOM, INPUTS, OUTPUTS = 3, 4 * MIN_RANK, 5, 6
-IDS: list[int | None] = [101, None, 102]
+SLOTS, ROOM, INPUTS, OUTPUTS = 3, 4 * MIN_RANK, 5, (6, 4)
+Values = list[tuple[Any, Any]]  # A [r, K] and B [N, r] of each part
 
 
-def stacks(*ranks: int) -> tuple[Any, Any]:
-    """Return vLLM's stacks, with an adapter of each rank in the slots in turn."""
-    a, b = torch.zeros(SLOTS, 1, ROOM, INPUTS), torch.zeros(SLOTS, 1, OUTPUTS, ROOM)
-    for slot, rank in enumerate(ranks):
-        a[slot, 0, :rank], b[slot, 0, :, :rank] = torch.randn(rank, INPUTS), torch.randn(OUTPUTS, rank)
-    return a, b
+def slots() -> SlotMatrices:
+    """Return what takes the place of vLLM's stacks for a layer of two parts."""
+    a = [torch.zeros(SLOTS, 1, ROOM, INPUTS) for _ in OUTPUTS]
+    return SlotMatrices(a, [torch.zeros(SLOTS, 1, outputs, ROOM) for outputs in OUTPUTS])
 
 
-def is_packed(matrices: SlotMatrices, a: Any, b: Any, slot: int) -> bool:
-    """Return True if a slot's product is that of vLLM's stacks."""
-    product = matrices.a_SKR[slot] @ matrices.b_SrN[0][slot]
-    return torch.allclose(product, (b[slot, 0] @ a[slot, 0]).t(), atol=1e-5)
+def written(matrices: SlotMatrices, slot: int, rank: int) -> Values:
+    """Write a random adapter as vLLM does, and return its values."""
+    values = [(torch.randn(rank, INPUTS), torch.randn(outputs, rank)) for outputs in OUTPUTS]
+    for (a, b), a_stack, b_stack in zip(values, matrices.a_stacks, matrices.b_stacks, strict=True):
+        a_stack[slot], b_stack[slot] = 0, 0
+        a_stack[slot, 0, :rank, :INPUTS].copy_(a)
+        b_stack[slot, 0, : len(b), :rank].copy_(b)
+    return values
 
 
-def test_ranks_that_are_all_zero_are_left_out() -> None:
-    """Room for a great rank costs nothing where adapters have small ones."""
-    a, b = stacks(MIN_RANK, 0, 3)
-    matrices = SlotMatrices([a], [b])
-    matrices.follow(IDS)
-    assert matrices.a_SKR.shape == (SLOTS, INPUTS, MIN_RANK)
-    assert is_packed(matrices, a, b, 0)
-    assert is_packed(matrices, a, b, 2)
+def holds(matrices: SlotMatrices, slot: int, values: Values) -> bool:
+    """Return True if the products of a slot are those of an adapter."""
+    shrunk = matrices.a_SKR[slot].split(matrices.rank, 1)
+    products = [part @ b_SrN[slot] for part, b_SrN in zip(shrunk, matrices.b_SrN, strict=True)]
+    return all(
+        torch.allclose(product, (b @ a).t(), atol=1e-5) for product, (a, b) in zip(products, values, strict=True)
+    )
 
 
-def test_a_greater_rank_makes_room_for_all() -> None:
-    """The slots read before are read again where one comes that needs more."""
-    a, b = stacks(MIN_RANK)
-    matrices = SlotMatrices([a], [b])
-    matrices.follow([101, None, None])
-    larger, its_b = stacks(MIN_RANK, 0, ROOM - 1)
-    a[2], b[2] = larger[2], its_b[2]
-    matrices.follow(IDS)
-    assert matrices.a_SKR.shape == (SLOTS, INPUTS, ROOM)
-    assert is_packed(matrices, a, b, 0)
-    assert is_packed(matrices, a, b, 2)
+def test_an_adapter_is_where_vllm_writes_it() -> None:
+    """Each slot's products are those of the adapter that was written there last."""
+    matrices = slots()
+    first, other = written(matrices, 0, MIN_RANK), written(matrices, 2, 3)
+    assert holds(matrices, 0, first)
+    assert holds(matrices, 2, other)
+    assert holds(matrices, 0, written(matrices, 0, 2))
+    assert holds(matrices, 2, other)
 
 
-def test_only_a_slot_that_changed_hands_is_read() -> None:
-    """A version never changes, so its slot is read once."""
-    a, b = stacks(2, 2, 2)
-    matrices = SlotMatrices([a], [b])
-    matrices.follow([101, 102, 103])
-    a.zero_()
-    matrices.follow([101, 104, 103])
-    assert bool(matrices.a_SKR[0].any())
-    assert bool(matrices.a_SKR[2].any())
-    assert not matrices.a_SKR[1].any()
+def test_room_for_great_ranks_is_made_when_one_comes() -> None:
+    """Before, a product has no more rows than adapters have."""
+    matrices = slots()
+    assert matrices.a_SKR.shape == (SLOTS, INPUTS, MIN_RANK * len(OUTPUTS))
+    assert not matrices.make_room(MIN_RANK)
+    assert matrices.make_room(ROOM - 1)
+    assert matrices.a_SKR.shape == (SLOTS, INPUTS, ROOM * len(OUTPUTS))
+    assert holds(matrices, 1, written(matrices, 1, ROOM - 1))
 
 
-def test_a_slot_that_nobody_has_is_not_read() -> None:
-    """What an empty slot still holds in vLLM's stacks is nothing to anyone."""
-    a, b = stacks(2, 2, 2)
-    matrices = SlotMatrices([a], [b])
-    matrices.follow(IDS)
-    assert not matrices.a_SKR[1].any()
+def test_adapters_stay_where_they_are_as_room_is_made() -> None:
+    """With their values, in stacks at another address."""
+    matrices = slots()
+    values, address = written(matrices, 1, 5), matrices.address
+    matrices.make_room(2 * MIN_RANK)
+    assert matrices.address != address
+    assert matrices.a_stacks[0].data_ptr() == matrices.address
+    assert holds(matrices, 1, values)
+    assert not matrices.a_SKR[0].any()
+
+
+def test_there_is_no_more_room_than_vllm_allows() -> None:
+    """An adapter of a greater rank is refused by vLLM."""
+    matrices = slots()
+    matrices.make_room(8 * ROOM)
+    assert matrices.rank == ROOM
+    small = SlotMatrices([torch.zeros(SLOTS, 1, 4, INPUTS)], [torch.zeros(SLOTS, 1, 6, 4)])
+    assert small.rank == 4
+    assert not small.make_room(MIN_RANK)
