@@ -64,16 +64,37 @@ def is_lean(config: Any, dtype: torch.dtype, num_weights: int) -> bool:
     return dtype == torch.float32 and lean_model.can_compute(config) and num_weights <= LEAN_PARAMETERS
 
 
-def load_training_model(folder: Path, base_name: str, dtype: torch.dtype = torch.float32) -> TrainingModel:
-    """Load the trainer's own copy of the model on a CPU, in the implementation that suits it. Blocking."""
+def load_training_model(
+    folder: Path, base_name: str, dtype: torch.dtype = torch.float32, embedding: Tensor | None = None
+) -> TrainingModel:
+    """Load the trainer's own copy of the model on a CPU, in the implementation that suits it. Blocking.
+
+    `embedding`: a matrix in memory that is read in place of the copy's if their rows are the same.
+    """
     from engine.training import lean_model, llama_model, stacked_model
 
     base = load_base(folder, dtype)
     if is_lean(base.config, dtype, sum(p.numel() for p in base.parameters())):
         return lean_model.LeanModel(base, base_name)
-    if stacked_model.can_compute(base.config):
-        return llama_model.LlamaModel(base, base_name)
-    return _general_model(base, base_name)
+    is_stacked = stacked_model.can_compute(base.config)
+    if is_stacked:
+        _take_off_file(base)
+    if embedding is not None:
+        _share_embedding(base, embedding)
+    return llama_model.LlamaModel(base, base_name) if is_stacked else _general_model(base, base_name)
+
+
+def _take_off_file(base: nn.Module) -> None:
+    """Copy the weights, which may be a file's own pages: all of it would stay in memory for the few that are kept."""
+    for parameter in base.parameters():
+        parameter.data = parameter.data.clone()
+
+
+def _share_embedding(base: Any, embedding: Tensor) -> None:
+    own = base.get_input_embeddings().weight
+    rows = embedding[: len(own)]
+    if rows.dtype == own.dtype and torch.equal(rows, own):
+        own.data = rows  # that of the outputs, too, if the model has one matrix for both
 
 
 def gpu_training_model(base: Any, base_name: str) -> TrainingModel:

@@ -3,7 +3,7 @@
 vLLM keeps query, key and value (and gate and up) as one matrix each, one below the other, so each of them is a row
 slice of it. Invariants: nothing is copied except small buffers; the views never require a gradient and must never be
 moved, tied or resized; a tensor of another shape or of a quantised type is refused. vLLM's CPU build repacks its
-weights, so there the trainer loads a copy of its own (`engine.training.model`).
+weights but for the embedding, so there the trainer loads a copy of its own (`engine.training.model`).
 """
 
 from collections.abc import Iterator
@@ -36,6 +36,12 @@ def share_weights(folder: Path, served: nn.Module) -> nn.Module:
     _require_complete(model)
     frozen: nn.Module = model.requires_grad_(requires_grad=False).eval()
     return frozen
+
+
+def served_embedding(served: nn.Module) -> Tensor | None:
+    """Return vLLM's embedding, which may have rows behind those of the vocabulary; None if it has none by that name."""
+    named = served.named_parameters()
+    return next((weight.detach() for name, weight in named if name.endswith("embed_tokens.weight")), None)
 
 
 def hugging_face_views(

@@ -33,7 +33,7 @@ from engine.training.model import TrainingModel, gpu_training_model, is_lean, lo
 from engine.training.openings import first_tokens
 from engine.training.pooling import pooled_states
 from engine.training.scoring import score_samples
-from engine.training.shared_weights import share_weights
+from engine.training.shared_weights import served_embedding, share_weights
 from engine.training.training_update import OptimizerState, TrainingUpdate
 from engine.worker import kept_memory, punica, queue_wait
 from engine.worker.beside import Beside, WorkLost
@@ -181,10 +181,12 @@ class TrainerExtension:
         return teacher
 
     def heed_load_model(self, folder: Path, base_name: str) -> TrainingModel:
-        """Load the training model: on a GPU on vLLM's own tensors, on a CPU a copy."""
+        """Load the training model: on a GPU on vLLM's own tensors, on a CPU a copy but for the embedding."""
+        served = self.heed_model_runner.model
         if self.heed_settings.is_cpu:
-            return load_training_model(folder, base_name, self.vllm_config.model_config.dtype)  # type: ignore[attr-defined]
-        return gpu_training_model(share_weights(folder, self.heed_model_runner.model), base_name)
+            dtype = self.vllm_config.model_config.dtype  # type: ignore[attr-defined]
+            return load_training_model(folder, base_name, dtype, served_embedding(served))
+        return gpu_training_model(share_weights(folder, served), base_name)
 
     @_guarded
     def heed_prepare(self, spec: Record) -> Record:

@@ -1,5 +1,6 @@
 """engine.training.model: the forward that a model gets, and exports that PEFT reads."""
 
+import gc
 import json
 import logging
 import shutil
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from transformers import AutoConfig
 
 from engine.adapters.store import AdapterStore
@@ -39,6 +41,36 @@ def test_a_worker_can_tell_before_anything_is_loaded(tiny_model: Path) -> None:
     assert model.is_lean(config, torch.float32, model.LEAN_PARAMETERS)
     assert not model.is_lean(config, torch.float32, model.LEAN_PARAMETERS + 1)
     assert not model.is_lean(config, torch.bfloat16, 1000)
+
+
+def test_a_fused_model_needs_its_file_no_longer(tiny_model: Path, tmp_path: Path) -> None:
+    """Weights of the file's own type would be views of it, and keep all of it in memory."""
+    base = load_base(tiny_model).to(torch.bfloat16)
+    base.save_pretrained(tmp_path)
+    mapped = load_base(tmp_path, torch.bfloat16)
+    assert str(tmp_path) in Path("/proc/self/maps").read_text()
+    del mapped
+    loaded = load_training_model(tmp_path, "tiny", torch.bfloat16)
+    assert isinstance(loaded, LlamaModel)
+    gc.collect()
+    assert str(tmp_path) not in Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.parametrize("name", ["Llama", "Gemma 2"])
+def test_an_embedding_that_is_there_is_read_in_place_of_a_copy(tmp_path: Path, name: str) -> None:
+    """Of a model served beside it, also where the matrix has rows behind the vocabulary's; the answers are the same."""
+    folder = save_tiny_architecture(tmp_path, name)
+    served = nn.functional.pad(load_base(folder).get_input_embeddings().weight, (0, 0, 0, 3))
+    ids_BL = torch.arange(12).view(2, 6)
+    own, sharing = (load_training_model(folder, name, embedding=matrix) for matrix in (None, served))
+    states, expected = (model.layer_states(ids_BL, [1]) for model in (sharing, own))
+    assert torch.equal(states[0], expected[0])
+    kept = served.clone()
+    served.zero_()
+    assert not torch.equal(sharing.layer_states(ids_BL, [1])[0], expected[0])
+    kept[1] += 1.0
+    other = load_training_model(folder, name, embedding=kept)
+    assert torch.equal(other.layer_states(ids_BL, [1])[0], expected[0])
 
 
 def test_every_other_gets_hugging_face_and_peft(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from engine.training.model import load_base
-from engine.training.shared_weights import share_weights
+from engine.training.shared_weights import served_embedding, share_weights
 from tests.engine.updates_of import token_ids
 from tests.tiny_architectures import CONFIGS, save_tiny_architecture
 
@@ -110,3 +110,14 @@ def test_a_matrix_that_lies_the_other_way_round_is_refused(tiny_model: Path) -> 
     down.weight = nn.Parameter(down.weight.t().clone(), requires_grad=False)
     with pytest.raises(ValueError, match=r"layers\.0\.mlp\.down_proj"):
         share_weights(tiny_model, served)
+
+
+def test_the_embedding_is_found_by_its_name(tiny_model: Path) -> None:
+    """With the rows that vLLM has behind those of the vocabulary; a model without one has nothing to share."""
+    base = load_base(tiny_model)
+    found = served_embedding(Served(base))
+    assert found is not None
+    own = base.get_input_embeddings().weight
+    assert torch.equal(found[: len(own)], own)
+    assert not found.requires_grad
+    assert served_embedding(Served(base, without="embed_tokens")) is None

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch import nn
 from transformers import AutoConfig
 
 from engine.config import LORA_TARGET_MODULES, LearnConfig
@@ -33,7 +34,7 @@ class Worker(TrainerExtension):
 
     def __init__(self, vllm_config: Any) -> None:
         self.vllm_config = vllm_config
-        self.model_runner = SimpleNamespace(lora_manager=SimpleNamespace())
+        self.model_runner = SimpleNamespace(lora_manager=SimpleNamespace(), model=nn.Module())
 
 
 @pytest.fixture(scope="module")
