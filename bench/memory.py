@@ -33,7 +33,7 @@ async def measure(config: BenchConfig, advance: Advance) -> Samples:
     server = HeedServer(config.settings)
     try:
         await server.start()
-        async with Client(server.url) as client:
+        async with Client(server.url, scope="always") as client:
             return await _measure(config, client, server, advance)
     finally:
         await server.stop()

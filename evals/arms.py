@@ -16,10 +16,12 @@ from typing import Any
 from evals.cases import Question, Wish
 from evals.client import Answer, Client, Notes
 from evals.config import EvalConfig
+from evals.lesson_end import ended
 
 BASE, NOTES, WEIGHTS, BOTH = "base", "notes", "weights", "both"
 ARMS = (NOTES, WEIGHTS, BOTH)
 POLL_S = 0.1
+LONGEST_LESSON_S = 900.0  # a pretrained model learns for minutes where others compute, too
 Texts = dict[str, list[str]]  # arm -> answers in the order of the questions
 
 
@@ -95,7 +97,8 @@ class TaughtPerson:
     async def teach(self, answer: Answer, text: str) -> TaughtLesson:
         """Corrects an answer, and waits until everything that follows has settled."""
         started_s = time.perf_counter()
-        outcome = await self._client.correct(self.name, answer.completion_id, text, self._config.overrides)
+        queued = await self._client.correct(self.name, answer.completion_id, text, self._config.overrides)
+        outcome = await ended(self._client, self.name, queued, LONGEST_LESSON_S)
         seconds = time.perf_counter() - started_s
         states = await self.settle()
         return TaughtLesson(

@@ -36,6 +36,7 @@ async def test_a_lesson_of_each_person_is_followed_by_a_look_at_memory(monkeypat
         monkeypatch.setattr(memory, "HeedServer", lambda settings: HeedHere(url, settings))
         samples = await memory.measure(BenchConfig(updates=3), lambda _: None)
     assert samples["statuses"] == ["learned"] * 3
+    assert fake.scopes == ["always"] * 3
     assert len(samples["bytes"]) == 4
     assert min(samples["bytes"]) >= 1_000_000
     assert [fake.user(f"bench-memory-{number}").active for number in range(3)] == [1, 1, 1]

@@ -1,10 +1,13 @@
 """The three arms."""
 
+from aiohttp.test_utils import TestServer
+
 from evals import cases
 from evals.arms import BOTH, NOTES, WEIGHTS, Pair, TaughtPerson
 from evals.client import Client
 from evals.config import EvalConfig
 from evals.verdict import follows
+from tests.evals.brief_heed import BriefHeed
 from tests.evals.fake_heed import FakeHeed, serving
 
 ABOUT = cases.corrected(0, 1)[0]
@@ -46,6 +49,15 @@ async def test_a_lesson_tells_what_became_of_the_correction() -> None:
     assert lesson.update == {"steps": 10, "phases_ms": {"train": 5.0}}
     assert lesson.to_record()["note_states"] == ["in_weights"]
     assert 0 <= lesson.seconds < 60
+
+
+async def test_a_lesson_that_outlasts_its_call_is_waited_for() -> None:
+    """What is measured behind it would be measured in the middle of it."""
+    heed = BriefHeed()
+    heed.queues = True
+    async with TestServer(heed.application()) as server, Client(str(server.make_url("")).rstrip("/")) as client:
+        lesson = await TaughtPerson(client, "ana", EvalConfig()).correct(ABOUT, "be brief")
+    assert (lesson.status, lesson.version) == ("learned", 1)
 
 
 async def test_a_pair_can_be_erased() -> None:
