@@ -37,8 +37,8 @@ QUIET = {
 CPU_ONLY = {
     "TORCHDYNAMO_DISABLE": "1",  # vLLM compiles a log-probability kernel: 14 s at the first answer, and a compiler
     # Kernels that PyTorch and oneDNN keep, by default a thousand each: one for each number of rows, .6 MB in bfloat16.
-    "LRU_CACHE_CAPACITY": "128",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "128",
+    "LRU_CACHE_CAPACITY": "64",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64",
 }
 _ADAPTER_VALUE_BYTES = 4  # at most: vLLM keeps adapters in the type of the weights
 ALWAYS: dict[str, Any] = {  # arguments that no setting of heed's changes
