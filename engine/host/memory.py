@@ -20,7 +20,7 @@ class MemoryNeed:
     """The memory a model takes, by what it is for. `kv_cache` is what four contexts take."""
 
     weights: int  # on a CPU twice: as training reads them, and as vLLM's products have them packed
-    adapters: int  # on a CPU so, too: vLLM's slots, and the matrices that are multiplied
+    adapters: int  # of vLLM's slots: on a CPU at the rank that is trained, on a GPU at the greatest
     training: int
     kv_cache: int
 
@@ -39,19 +39,19 @@ def memory_need(
     shape: ModelShape, config: EngineConfig, value_bytes: int, num_slots: int, *, is_cpu: bool
 ) -> MemoryNeed:
     """Return the memory of a model with `num_slots` adapters in vLLM and one in training, by ordinary micro-batches."""
-    packed_adapters = num_slots * shape.num_adapter_values(config.learn.lora_rank) * value_bytes
+    slots_at_rank = num_slots * shape.num_adapter_values(config.learn.lora_rank) * value_bytes
     context = config.host.max_model_len or min(shape.context_tokens, LONGEST_CPU_CONTEXT)
     scoring = _SCORED_POSITIONS * shape.vocab_size * _SCORING_BYTES
     return MemoryNeed(
         weights=shape.num_weights * value_bytes * (2 if is_cpu else 1),
-        adapters=adapter_bytes(shape, config, value_bytes, num_slots) + (packed_adapters if is_cpu else 0),
+        adapters=slots_at_rank if is_cpu else adapter_bytes(shape, config, value_bytes, num_slots),
         training=training_bytes(shape, config, shape.step.kept(config.learn.micro_batch_tokens)) + scoring,
         kv_cache=max(LEAST_CACHE_BYTES, FULL_CONTEXTS * context * shape.kv_bytes_per_token(value_bytes)),
     )
 
 
 def adapter_bytes(shape: ModelShape, config: EngineConfig, value_bytes: int, num_slots: int) -> int:
-    """Return what vLLM's slots for adapters take: each has room for the largest rank."""
+    """Return what vLLM's slots for adapters take on a GPU: each has room for the largest rank."""
     return num_slots * shape.num_adapter_values(config.host.max_lora_rank) * value_bytes
 
 

@@ -19,10 +19,11 @@ def test_what_is_needed_is_the_sum_of_its_parts() -> None:
     assert memory_need(SHAPE, shorter, 2, 17, is_cpu=False).kv_cache == need.kv_cache // 2
 
 
-def test_a_cpu_has_its_weights_and_adapters_twice() -> None:
-    """vLLM packs both for its products, the adapters at the rank that is trained; training and the cache stay."""
+def test_a_cpu_has_its_weights_twice_and_adapters_at_the_rank_that_is_trained() -> None:
+    """vLLM packs the weights for its products, and writes adapters where they are multiplied; the rest stays."""
     config = EngineConfig("m", Path("/data"))
     on_gpu, on_cpu = (memory_need(SHAPE, config, 4, 17, is_cpu=is_cpu) for is_cpu in (False, True))
     assert on_cpu.weights == 2 * on_gpu.weights
-    assert on_cpu.adapters - on_gpu.adapters == 17 * 4 * SHAPE.num_adapter_values(config.learn.lora_rank)
+    assert on_cpu.adapters == 17 * 4 * SHAPE.num_adapter_values(config.learn.lora_rank)
+    assert on_gpu.adapters == 17 * 4 * SHAPE.num_adapter_values(config.host.max_lora_rank)
     assert (on_cpu.training, on_cpu.kv_cache) == (on_gpu.training, on_gpu.kv_cache)
