@@ -106,8 +106,8 @@ def check_servable(lora_manager: Any, adapter: AdapterTensors) -> None:
 def _loader(lora_manager: Any, registry: LoraRegistry) -> Callable[[Any], Any]:
     def load_adapter(lora_request: Any) -> Any:
         adapter = registry.get_or_zero(lora_request.lora_int_id, lora_request.lora_path)
-        punica.make_room(adapter.config["r"])
         try:
+            punica.make_room(adapter.config["r"])
             return _to_lora_model(lora_manager, adapter, lora_request.lora_int_id)
         except Exception as error:  # noqa: BLE001 - an exception here ends the engine for everyone
             logger.warning("vLLM refuses adapter %d: %s", lora_request.lora_int_id, error)
