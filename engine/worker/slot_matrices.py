@@ -41,7 +41,7 @@ class SlotMatrices:
 
     @property
     def address(self) -> int:
-        """Where the first part's A stands, which tells one layer's stacks from another's."""
+        """The address of the first part's A, which tells one layer's stacks from another's."""
         return int(self.a_SKR.data_ptr())
 
     def make_room(self, rank: int) -> bool:
