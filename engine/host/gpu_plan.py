@@ -46,7 +46,7 @@ def gpu_plan(
     longest = max(learn.micro_batch_tokens, min(learn.max_sequence_tokens, shape.context_tokens))
     step = shape.step.most(longest, int(KEPT_SHARE * total_bytes))
     training = training_bytes(shape, config, step) + PROJECTED_BYTES + KEPT_BYTES if learns else 0
-    adapters = adapter_bytes(shape, config, VALUE_BYTES, host.max_loras_gpu) if learns else 0
+    adapters = adapter_bytes(shape, host.max_lora_rank, VALUE_BYTES, host.max_loras_gpu) if learns else 0
     weights = shape.num_weights * VALUE_BYTES
     weights = min(weights, stored_weights or weights)
     share = host.gpu_memory_utilization or min(MOST_OF_GPU, 1 - training / total_bytes)

@@ -39,20 +39,20 @@ def memory_need(
     shape: ModelShape, config: EngineConfig, value_bytes: int, num_slots: int, *, is_cpu: bool
 ) -> MemoryNeed:
     """Return the memory of a model with `num_slots` adapters in vLLM and one in training, by ordinary micro-batches."""
-    slots_at_rank = num_slots * shape.num_adapter_values(config.learn.lora_rank) * value_bytes
+    rank = config.learn.lora_rank if is_cpu else config.host.max_lora_rank
     context = config.host.max_model_len or min(shape.context_tokens, LONGEST_CPU_CONTEXT)
     scoring = _SCORED_POSITIONS * shape.vocab_size * _SCORING_BYTES
     return MemoryNeed(
         weights=shape.num_weights * value_bytes * (2 if is_cpu else 1),
-        adapters=slots_at_rank if is_cpu else adapter_bytes(shape, config, value_bytes, num_slots),
+        adapters=adapter_bytes(shape, rank, value_bytes, num_slots),
         training=training_bytes(shape, config, shape.step.kept(config.learn.micro_batch_tokens)) + scoring,
         kv_cache=max(LEAST_CACHE_BYTES, FULL_CONTEXTS * context * shape.kv_bytes_per_token(value_bytes)),
     )
 
 
-def adapter_bytes(shape: ModelShape, config: EngineConfig, value_bytes: int, num_slots: int) -> int:
-    """Return what vLLM's slots for adapters take on a GPU: each has room for the largest rank."""
-    return num_slots * shape.num_adapter_values(config.host.max_lora_rank) * value_bytes
+def adapter_bytes(shape: ModelShape, rank: int, value_bytes: int, num_slots: int) -> int:
+    """Return what vLLM's slots for adapters take, each with room for this rank."""
+    return num_slots * shape.num_adapter_values(rank) * value_bytes
 
 
 def training_bytes(shape: ModelShape, config: EngineConfig, step_bytes: int) -> int:
