@@ -2,10 +2,13 @@
 
 import asyncio
 import shutil
+import time
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from bot.http.api import health
 from bot.http.api.health import LOW_BYTES
 from engine.requests import ModelLearning
 from tests.bot.conftest import Heed, StartHeed
@@ -84,6 +87,35 @@ async def test_a_database_that_is_gone_is_told(start_heed: StartHeed, postgres: 
         await asyncio.to_thread(postgres.start)
         assert (await heed.get("/readyz"))[0] == 200
         assert (await heed.post("/v1/chat/completions", call))[0] == 200
+
+
+async def test_a_database_that_does_not_answer_is_told(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """heed is not ready then; nothing is left that still waits for it."""
+    waiting: list[asyncio.Task[Any] | None] = []
+
+    async def never(_work: object) -> None:
+        waiting.append(asyncio.current_task())
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(heed.core.database, "read", never)
+    monkeypatch.setattr(health, "LOOK_S", 0.01)
+    status, body = await heed.get("/readyz")
+    assert (status, body["parts"]["database"]) == (503, "down: no answer")
+    assert [task is not None and task.cancelled() for task in waiting] == [True]
+
+
+async def test_a_process_that_stood_still_calls_no_database_slow(heed: Heed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer that came meanwhile counts, however long that was."""
+    read = heed.core.database.read
+
+    async def read_beside_a_halt(work: Any) -> Any:
+        asyncio.get_running_loop().call_soon(time.sleep, 1.1 * health.NUM_LOOKS * health.LOOK_S)
+        return await read(work)
+
+    monkeypatch.setattr(heed.core.database, "read", read_beside_a_halt)
+    monkeypatch.setattr(health, "LOOK_S", 0.2)
+    status, body = await heed.get("/readyz")
+    assert (status, body["parts"]["database"]) == (200, "ok")
 
 
 async def test_while_loading_calls_say_when_to_come_back(heed: Heed) -> None:
