@@ -2,9 +2,10 @@
 
 vLLM's own version copies an adapter's matrices once per token, which halves decoding, and gives rows without an
 adapter (index -1) the last slot's adapter whenever they share a batch with others (vLLM pull request 48421). Here an
-adapter with many rows has a pair of products of its own, and adapters with few rows each, as in decoding, share one
-batched pair. Invariants: rows of the base model and of the zero adapter are left exactly as they are; a row gets
-nothing but its own adapter's product.
+adapter with many rows has a pair of products of its own; every other row, as in decoding, reads the matrices of its own
+slot as weighted sums of their rows (PyTorch's embedding bags). Invariants: rows of the base model and of the zero
+adapter are left exactly as they are; a row gets nothing but its own adapter's product, and a row by itself gets the
+same whatever else is in the batch.
 """
 
 from collections.abc import Sequence
@@ -19,34 +20,58 @@ from vllm.lora.punica_wrapper.punica_cpu import PunicaWrapperCPU
 from engine.adapter_ref import ZERO_LORA_INT_ID
 from engine.worker.slot_matrices import SlotMatrices
 
-MIN_ROWS = 4  # of one adapter in a batch from which it gets products of its own
-MIN_SHARING = 4  # adapters with fewer rows each, from which they share a batched pair of products
+MIN_ROWS = 32  # of one adapter in a batch from which it gets products of its own: docs/LOG.md, 2026-11-30
 
 Rows: TypeAlias = slice | Tensor
 
 
 @dataclass(frozen=True)
-class SharedRows:
-    """The rows of several adapters with few rows each. M: the most rows that one of them has.
+class Bags:
+    """Rows of a table to add up. B bags of I rows each."""
 
-    Every slot has M places, which hold its rows, or any row where it has fewer.
-    """
-
-    rows: Rows  # R of them
-    filling_SM: Tensor  # the row in each place of all slots
-    places_R: Tensor  # the place of each row
+    indices_BI: Tensor  # flat
+    offsets_B: Tensor
 
     @classmethod
-    def of(cls, rows_by_slot: dict[int, list[int]], num_slots: int) -> "SharedRows":
-        """Share the rows out to places."""
-        most = max(map(len, rows_by_slot.values()))
-        pairs = sorted(
-            (row, slot * most + place) for slot, rows in rows_by_slot.items() for place, row in enumerate(rows)
-        )
-        rows, places = [row for row, _ in pairs], torch.tensor([place for _, place in pairs])
-        filling = torch.full((num_slots * most,), rows[0])
-        filling[places] = torch.tensor(rows)
-        return cls(_as_slice(rows), filling, places)
+    def of(cls, indices_BI: Tensor) -> "Bags":
+        """Keep them as `sums` reads them."""
+        num_rows, size = indices_BI.numel(), indices_BI.shape[-1]
+        return cls(indices_BI.flatten().int(), torch.arange(0, num_rows, size, dtype=torch.int32))
+
+    def sums(self, table: Tensor, weights: Tensor) -> Tensor:
+        """Return the weighted sum of the rows of each bag, axes [B, the table's columns]; `weights` has B I values."""
+        is_mean = is_sparse = False
+        mode = 0  # a sum
+        return torch.embedding_bag(table, self.indices_BI, self.offsets_B, is_mean, mode, is_sparse, weights.flatten())[
+            0
+        ]
+
+
+class LoneRows:
+    """The rows of adapters with few rows each. R: how many."""
+
+    def __init__(self, slot_of_rows: dict[int, int]) -> None:
+        rows = sorted(slot_of_rows)
+        self.rows = _as_slice(rows)
+        self.slots_R = torch.tensor([slot_of_rows[row] for row in rows])
+        self._shrinking: dict[int, Bags] = {}
+        self._expanding: dict[tuple[int, int], Bags] = {}
+
+    def shrinking(self, num_inputs: int) -> Bags:
+        """Return for each row the rows of its slot's A: one for each input."""
+        if num_inputs not in self._shrinking:
+            own_RK = self.slots_R[:, None] * num_inputs + torch.arange(num_inputs)
+            self._shrinking[num_inputs] = Bags.of(own_RK)
+        return self._shrinking[num_inputs]
+
+    def expanding(self, rank: int, num_pieces: int) -> Bags:
+        """Return for each row and piece the pieces of the rows of its slot's B, which are read in pieces."""
+        if (rank, num_pieces) not in self._expanding:
+            own_Rr = self.slots_R[:, None] * rank + torch.arange(rank)
+            self._expanding[rank, num_pieces] = Bags.of(
+                own_Rr[:, None] * num_pieces + torch.arange(num_pieces)[:, None]
+            )
+        return self._expanding[rank, num_pieces]
 
 
 @dataclass
@@ -54,20 +79,18 @@ class RowGroups:
     """The rows of a batch by slot."""
 
     groups: list[tuple[int, Rows]] = field(default_factory=list)  # slot, rows
-    shared: SharedRows | None = None
+    lone: LoneRows | None = None
 
     @classmethod
-    def of(cls, token_lora_ids: Sequence[int], slot_of: dict[int, int], num_slots: int) -> "RowGroups":
+    def of(cls, token_lora_ids: Sequence[int], slot_of: dict[int, int]) -> "RowGroups":
         """Group the batch's tokens; the ids of no adapter (0) and of the zero adapter are in no group."""
         rows_by_slot: dict[int, list[int]] = {}
         for row, lora_id in enumerate(token_lora_ids):
             if lora_id not in (0, ZERO_LORA_INT_ID):
                 rows_by_slot.setdefault(slot_of[lora_id], []).append(row)
-        few = {slot: rows for slot, rows in rows_by_slot.items() if len(rows) < MIN_ROWS}
-        if len(few) < MIN_SHARING:
-            few = {}
-        groups = [(slot, _as_slice(rows)) for slot, rows in rows_by_slot.items() if slot not in few]
-        return cls(groups, SharedRows.of(few, num_slots) if few else None)
+        groups = [(slot, _as_slice(rows)) for slot, rows in rows_by_slot.items() if len(rows) >= MIN_ROWS]
+        lone = {row: slot for slot, rows in rows_by_slot.items() if len(rows) < MIN_ROWS for row in rows}
+        return cls(groups, LoneRows(lone) if lone else None)
 
 
 def _as_slice(rows: list[int]) -> Rows:
@@ -82,27 +105,23 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._rows = RowGroups()
-        self._layers: list[tuple[Any, SlotMatrices]] = []
-        self._matrices: dict[int, SlotMatrices] = {}  # by their addresses
+        self._kept: dict[int, tuple[Any, SlotMatrices]] = {}  # each layer with its own, by the address of these
         _wrappers.add(self)
 
     def adopt(self, layer: Any) -> None:
         """Keep the slots of one of vLLM's linear layers, which has none of its own from here on. In place."""
-        matrices = SlotMatrices(layer.lora_a_stacked, layer.lora_b_stacked)
-        self._layers.append((layer, matrices))
-        self._hand_out(layer, matrices)
+        self._hand_out(layer, SlotMatrices(layer.lora_a_stacked, layer.lora_b_stacked))
 
     def make_room(self, rank: int) -> None:
         """Have room for adapters of this rank in the slots of every layer. In place."""
-        for layer, matrices in self._layers:
-            before = matrices.address
+        for address, (layer, matrices) in list(self._kept.items()):
             if matrices.make_room(rank):
-                del self._matrices[before]
+                del self._kept[address]
                 self._hand_out(layer, matrices)
 
     def _hand_out(self, layer: Any, matrices: SlotMatrices) -> None:
         layer.lora_a_stacked, layer.lora_b_stacked = matrices.a_stacks, matrices.b_stacks
-        self._matrices[matrices.address] = matrices
+        self._kept[matrices.address] = (layer, matrices)
 
     def update_metadata(
         self, mapping: Any, lora_index_to_id: list[int | None], max_loras: int, vocab_size: int, **kwargs: Any
@@ -110,7 +129,7 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
         """Take over which token uses which adapter, before every forward pass."""
         super().update_metadata(mapping, lora_index_to_id, max_loras, vocab_size, **kwargs)
         slot_of = {lora_id: slot for slot, lora_id in enumerate(lora_index_to_id) if lora_id is not None}
-        self._rows = RowGroups.of(mapping.index_mapping, slot_of, len(lora_index_to_id))
+        self._rows = RowGroups.of(mapping.index_mapping, slot_of)
 
     def add_lora_linear(
         self,
@@ -126,32 +145,34 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
 
         Axes: y [T, N], x [T, K], A_i [slots, 1, r, K], B_i [slots, 1, N_i, r].
         """
-        if not self._rows.groups and self._rows.shared is None:
+        if not self._rows.groups and self._rows.lone is None:
             return
-        matrices = self._matrices[lora_a_stacked[0].data_ptr()]
+        _, matrices = self._kept[lora_a_stacked[0].data_ptr()]
         for slot, rows in self._rows.groups:
-            _add_group(y, x, rows, matrices, slot, scale)
-        if self._rows.shared is not None:
-            _add_shared(y, x, self._rows.shared, matrices, scale)
+            _add(y, rows, _product(x[rows], matrices, slot), scale)
+        if self._rows.lone is not None:
+            _add(y, self._rows.lone.rows, _own_products(x, self._rows.lone, matrices), scale)
 
 
-def _add_group(y: Tensor, x: Tensor, rows: Rows, matrices: SlotMatrices, slot: int, scale: float) -> None:
-    """Add the products of one slot."""
-    shrunk = (x[rows] @ matrices.a_SKR[slot]).split(matrices.rank, 1)
-    found = [part @ b_SrN[slot] for part, b_SrN in zip(shrunk, matrices.b_SrN, strict=True)]
-    _add(y, rows, _beside_each_other(found), scale)
+def _product(x: Tensor, matrices: SlotMatrices, slot: int) -> Tensor:
+    """Return the product of rows with one slot, axes [rows, N]."""
+    shrunk = (x @ matrices.a_SKR[slot]).split(matrices.rank, 1)
+    parts_rN = matrices.b_SrN[slot].split(matrices.widths, 1)
+    found = [part @ part_rN for part, part_rN in zip(shrunk, parts_rN, strict=True)]
+    return found[0] if len(found) == 1 else torch.cat(found, 1)
 
 
-def _add_shared(y: Tensor, x: Tensor, shared: SharedRows, matrices: SlotMatrices, scale: float) -> None:
-    """Compute the product of each slot with its own places, then take the rows out of these."""
-    x_SMK = x.index_select(0, shared.filling_SM).view(len(matrices.a_SKR), -1, x.shape[1])
-    shrunk = torch.bmm(x_SMK, matrices.a_SKR).split(matrices.rank, 2)
-    found = [torch.bmm(part, b_SrN) for part, b_SrN in zip(shrunk, matrices.b_SrN, strict=True)]
-    _add(y, shared.rows, _beside_each_other(found).flatten(0, 1).index_select(0, shared.places_R), scale)
+def _own_products(x: Tensor, lone: LoneRows, matrices: SlotMatrices) -> Tensor:
+    """Return the product of each row with its own slot, axes [R, N].
 
-
-def _beside_each_other(parts: Sequence[Tensor]) -> Tensor:
-    return parts[0] if len(parts) == 1 else torch.cat(parts, -1)
+    x A is the sum of A's rows, weighted by x; and B, a row of which has several parts, is read in pieces of one width.
+    """
+    num_pieces = len(matrices.parts_of_pieces)
+    shrunk = lone.shrinking(x.shape[1]).sums(matrices.a_SKR.flatten(0, 1), x[lone.rows])
+    if len(matrices.widths) > 1:
+        shrunk = shrunk.unflatten(1, (-1, matrices.rank)).index_select(1, matrices.parts_of_pieces)
+    pieces = matrices.b_SrN.view(-1, matrices.piece_width)
+    return lone.expanding(matrices.rank, num_pieces).sums(pieces, shrunk).view(len(lone.slots_R), -1)
 
 
 def _add(out: Tensor, rows: Rows, change: Tensor, scale: float) -> None:

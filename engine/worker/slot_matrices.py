@@ -1,10 +1,11 @@
-"""The matrices of every slot of a linear layer, as batched products read them; vLLM writes into views of them.
+"""The matrices of every slot of a linear layer, as products read them; vLLM writes into views of them.
 
-vLLM's own stacks have room for the greatest rank that it may be given, and B the other way round: a product of all
-slots would read and multiply those zeros, and in bfloat16 rearrange the matrices for every token. Invariants: an
-adapter is in a slot once; the rank is the least step that fits every adapter for which room was made.
+vLLM's own stacks have room for the greatest rank that it may be given, and each matrix the other way round: a product
+of one row would read and multiply those zeros, and not read its matrix in one go. Invariants: an adapter is in a slot
+once; the rank is the least step that fits every adapter for which room was made.
 """
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -16,28 +17,32 @@ Stacks: TypeAlias = tuple[Tensor, ...]
 
 
 class SlotMatrices:
-    """A and B of all slots of a layer, whose parts' A stand below each other (QKV has three parts, gate and up two).
+    """A and B of all slots of a layer, whose parts stand beside each other (QKV has three parts, gate and up two).
 
-    Axes: `a_SKR` [slots, K, parts r], each `b_SrN` [slots, r, N_i].
+    Axes: `a_SKR` [slots, K, parts r], `b_SrN` [slots, r, N]; N = sum of the parts' N_i.
     """
 
     def __init__(self, a: Sequence[Tensor], b: Sequence[Tensor]) -> None:
         """Take the place of vLLM's empty stacks, A_i [slots, 1, rank, K] and B_i [slots, 1, N_i, rank]."""
         self.most_rank = a[0].shape[2]
         self.rank = min(MIN_RANK, self.most_rank)
+        self.widths = [part.shape[2] for part in b]
+        self.piece_width = math.gcd(*self.widths)  # of the pieces that B's rows are read in
+        pieces = torch.tensor([width // self.piece_width for width in self.widths])
+        self.parts_of_pieces = torch.arange(len(b)).repeat_interleave(pieces)
         num_slots, _, _, num_inputs = a[0].shape
-        self.a_SKR = a[0].new_zeros(num_slots, len(a) * self.rank, num_inputs).mT
-        self.b_SrN = [part.new_zeros(num_slots, self.rank, part.shape[2]) for part in b]
+        self.a_SKR = a[0].new_zeros(num_slots, num_inputs, len(a) * self.rank)
+        self.b_SrN = b[0].new_zeros(num_slots, self.rank, sum(self.widths))
 
     @property
     def a_stacks(self) -> Stacks:
         """A_i as vLLM writes it, axes [slots, 1, r, K]: views."""
-        return tuple(part.unsqueeze(1) for part in self.a_SKR.mT.split(self.rank, 1))
+        return tuple(part.mT.unsqueeze(1) for part in self.a_SKR.split(self.rank, 2))
 
     @property
     def b_stacks(self) -> Stacks:
         """B_i as vLLM writes it, axes [slots, 1, N_i, r]: views."""
-        return tuple(part.mT.unsqueeze(1) for part in self.b_SrN)
+        return tuple(part.mT.unsqueeze(1) for part in self.b_SrN.split(self.widths, 2))
 
     @property
     def address(self) -> int:
@@ -54,9 +59,8 @@ class SlotMatrices:
             wider = min(2 * wider, self.most_rank)
         if wider == self.rank:
             return False
-        more = (0, 0, 0, wider - self.rank)  # rows of zeros below those of each matrix
-        pad = torch.nn.functional.pad
-        parts = [pad(part, more) for part in self.a_SKR.mT.split(self.rank, 1)]
-        self.a_SKR, self.b_SrN = torch.cat(parts, 1).mT, [pad(part, more) for part in self.b_SrN]
+        pad, more = torch.nn.functional.pad, wider - self.rank
+        self.a_SKR = torch.cat([pad(part, (0, more)) for part in self.a_SKR.split(self.rank, 2)], 2)
+        self.b_SrN = pad(self.b_SrN, (0, 0, 0, more))  # rows of zeros below those of each slot
         self.rank = wider
         return True

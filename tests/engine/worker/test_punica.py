@@ -29,11 +29,13 @@ def values(seed: int = 0) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     return a, b
 
 
-def adopted(wrapper: GroupedPunicaWrapper, a: tuple[Any, ...], b: tuple[Any, ...]) -> Any:
+def adopted(
+    wrapper: GroupedPunicaWrapper, a: tuple[Any, ...], b: tuple[Any, ...], dtype: torch.dtype = torch.float32
+) -> Any:
     """Return a layer of vLLM's whose slots the wrapper keeps, with these values in them."""
     layer = SimpleNamespace(
-        lora_a_stacked=tuple(torch.zeros(SLOTS, 1, MOST_RANK, INPUTS) for _ in OUTPUTS),
-        lora_b_stacked=tuple(torch.zeros(SLOTS, 1, n, MOST_RANK) for n in OUTPUTS),
+        lora_a_stacked=tuple(torch.zeros(SLOTS, 1, MOST_RANK, INPUTS, dtype=dtype) for _ in OUTPUTS),
+        lora_b_stacked=tuple(torch.zeros(SLOTS, 1, n, MOST_RANK, dtype=dtype) for n in OUTPUTS),
     )
     wrapper.adopt(layer)
     for stack, part in zip(layer.lora_a_stacked, a, strict=True):
@@ -74,7 +76,12 @@ def expected(ids: list[int], x: Any, a: tuple[Any, ...], b: tuple[Any, ...], y: 
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([0, 101, 102, 103, 104, 105, ZERO_LORA_INT_ID]), st.integers(1, 9)), max_size=8)
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 101, 102, 103, 104, 105, ZERO_LORA_INT_ID]), st.sampled_from([1, 2, 9, MIN_ROWS])
+        ),
+        max_size=8,
+    )
 )
 def test_every_row_gets_its_own_adapter(runs: list[tuple[int, int]]) -> None:
     """Any mixture of adapters, the base and the zero adapter gives the result of the formula."""
@@ -154,24 +161,34 @@ def test_the_scale_is_applied_once() -> None:
 
 
 def test_an_adapter_with_many_tokens_gets_products_of_its_own() -> None:
-    """A prompt beside single decode steps makes one group, and the rest shares a batched pair of products."""
+    """A prompt beside single decode steps makes one group; every other row is by itself."""
     slot_of = {101: 0, 102: 1, 103: 2, 104: 4, 105: 5}
-    rows = RowGroups.of([101] * MIN_ROWS + [102, 103, 102, 104, 105], slot_of, SLOTS)
+    rows = RowGroups.of([101] * MIN_ROWS + [102, 103, 102, 104, 105], slot_of)
     assert rows.groups == [(0, slice(0, MIN_ROWS))]
-    assert rows.shared is not None
-    assert rows.shared.rows == slice(MIN_ROWS, MIN_ROWS + 5)
-    assert rows.shared.filling_SM[rows.shared.places_R].tolist() == [*range(MIN_ROWS, MIN_ROWS + 5)]
+    assert rows.lone is not None
+    assert rows.lone.rows == slice(MIN_ROWS, MIN_ROWS + 5)
+    assert rows.lone.slots_R.tolist() == [1, 2, 1, 4, 5]
 
 
-def test_few_adapters_in_a_batch_leave_the_other_slots_unread() -> None:
-    """Products of all slots are worth it from several adapters on; before, each has its own."""
-    rows = RowGroups.of([101, 102, 101], {101: 0, 102: 1}, SLOTS)
-    assert rows == RowGroups([(0, rows.groups[0][1]), (1, slice(1, 2))])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_row_by_itself_is_the_same_whatever_else_is_in_the_batch(dtype: torch.dtype) -> None:
+    """To the bit: a person's answer does not change with who else is answered."""
+    ids = [101, 102, 101, 105, 103]
+    a, b = values()
+    x = seeded(len(ids), INPUTS, seed=1).to(dtype)
+    together, wrapper = torch.zeros(len(ids), sum(OUTPUTS), dtype=dtype), wrapper_for(ids)
+    layer = adopted(wrapper, a, b, dtype)
+    add(wrapper, layer, together, x)
+    for row, lora_id in enumerate(ids):
+        alone = torch.zeros(1, sum(OUTPUTS), dtype=dtype)
+        update(wrapper, [lora_id])
+        add(wrapper, layer, alone, x[row : row + 1])
+        assert torch.equal(alone[0], together[row])
 
 
 def test_a_batch_of_the_base_alone_costs_nothing() -> None:
     """A batch of the base model and the zero adapter has no groups."""
-    rows = RowGroups.of([0, ZERO_LORA_INT_ID], {ZERO_LORA_INT_ID: 3}, SLOTS)
+    rows = RowGroups.of([0, ZERO_LORA_INT_ID], {ZERO_LORA_INT_ID: 3})
     assert rows == RowGroups()
 
 

@@ -1,4 +1,4 @@
-"""engine.worker.slot_matrices: vLLM writes adapters into views of what batched products read."""
+"""engine.worker.slot_matrices: vLLM writes adapters into views of what products read."""
 
 from typing import Any
 
@@ -29,7 +29,8 @@ def written(matrices: SlotMatrices, slot: int, rank: int) -> Values:
 def holds(matrices: SlotMatrices, slot: int, values: Values) -> bool:
     """Return True if the products of a slot are those of an adapter."""
     shrunk = matrices.a_SKR[slot].split(matrices.rank, 1)
-    products = [part @ b_SrN[slot] for part, b_SrN in zip(shrunk, matrices.b_SrN, strict=True)]
+    parts_rN = matrices.b_SrN[slot].split(matrices.widths, 1)
+    products = [part @ part_rN for part, part_rN in zip(shrunk, parts_rN, strict=True)]
     return all(
         torch.allclose(product, (b @ a).t(), atol=1e-5) for product, (a, b) in zip(products, values, strict=True)
     )
@@ -43,6 +44,12 @@ def test_an_adapter_is_where_vllm_writes_it() -> None:
     assert holds(matrices, 2, other)
     assert holds(matrices, 0, written(matrices, 0, 2))
     assert holds(matrices, 2, other)
+
+
+def test_every_part_has_whole_pieces() -> None:
+    """The greatest that fit each of them, in their order."""
+    matrices = slots()
+    assert (matrices.piece_width, matrices.parts_of_pieces.tolist()) == (2, [0, 0, 0, 1, 1])
 
 
 def test_room_for_great_ranks_is_made_when_one_comes() -> None:
