@@ -1,19 +1,20 @@
 """Tokens per second with many answers side by side: all from the base model, then each from another adapter.
 
-One person is taught, and every other one imports that adapter, so that each has files and a slot of their own.
+One person is taught, and every other one imports that adapter, so that each has files and a slot of their own. The base
+model's answers end where the adapters' do: a lesson makes answers longer or shorter, and short ones are mostly prompts.
 """
 
 import asyncio
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.config import BenchConfig
 from bench.figures import Row, row
 from bench.people import share_a_lesson
 from evals import cases, provenance
-from evals.client import Client
+from evals.client import Answer, Client
 from evals.study import BASE_MODEL, Advance
 
 MODELS = {"base": BASE_MODEL, "adapters": "heed"}
@@ -23,41 +24,61 @@ Samples = dict[str, Any]
 
 def units(config: BenchConfig) -> int:
     """Return steps of the progress bar."""
-    return config.streams + config.rounds
+    return config.streams + 1 + config.rounds
 
 
 async def measure(config: BenchConfig, client: Client, run_id: str, advance: Advance) -> Samples:
     """Tokens per second of every round; the two kinds take turns, so that a busy machine hurts both."""
     users = [f"bench-{run_id}-stream-{number}" for number in range(config.streams)]
     await share_a_lesson(config, client, users, lambda: advance("throughput"))
+    lengths = await asyncio.gather(*(_lengths(config, client, user) for user in users))
+    limits = dict(zip(users, lengths, strict=True))
+    advance("throughput")
     target = TARGET_TIMES.get(config.measured_model, 1 / 0.9)
-    samples: Samples = {"streams": config.streams, "target": target, **{kind: [] for kind in MODELS}}
+    samples: Samples = {"streams": config.streams, "target": target, "limits": limits, **{kind: [] for kind in MODELS}}
     for number in range(config.rounds):
         for kind in list(MODELS)[:: 1 if number % 2 == 0 else -1]:
-            samples[kind].append(await _round(config, client, users, kind))
+            samples[kind].append(await _round(config, client, limits, kind))
         advance("throughput")
     return samples
 
 
-async def _round(config: BenchConfig, client: Client, users: Sequence[str], kind: str) -> float:
+async def _lengths(config: BenchConfig, client: Client, user: str) -> list[int]:
+    """Return how many tokens the person's adapter answers each question with."""
+    answers = [await _answer(client, user, question, "adapters") for question in _questions(config, user)]
+    return [answer.completion_tokens for answer in answers]
+
+
+async def _round(config: BenchConfig, client: Client, limits: Mapping[str, Sequence[int]], kind: str) -> float:
     started_s = time.perf_counter()
-    counts = await asyncio.gather(*(_stream(config, client, user, MODELS[kind]) for user in users))
+    counts = await asyncio.gather(*(_stream(config, client, user, limits[user], kind) for user in limits))
     return sum(counts) / (time.perf_counter() - started_s)
 
 
-async def _stream(config: BenchConfig, client: Client, user: str, model: str) -> int:
-    """One person asks question after question; the tokens of the answers."""
+async def _stream(config: BenchConfig, client: Client, user: str, limits: Sequence[int], kind: str) -> int:
+    """One person asks question after question; the tokens of the answers, none longer than its limit."""
     count = 0
-    for question in cases.probes(config.seed, config.questions, "throughput", user.rpartition("-")[2]):
-        count += (await client.ask(user, [question.text], notes="off", model=model))[0].completion_tokens
+    for question, limit in zip(_questions(config, user), limits, strict=True):
+        count += (await _answer(client.brief(limit), user, question, kind)).completion_tokens
     return count
+
+
+async def _answer(client: Client, user: str, question: str, kind: str) -> Answer:
+    return (await client.ask(user, [question], notes="off", model=MODELS[kind]))[0]
+
+
+def _questions(config: BenchConfig, user: str) -> list[str]:
+    probes = cases.probes(config.seed, config.questions, "throughput", user.rpartition("-")[2])
+    return [question.text for question in probes]
 
 
 def rows(samples: Samples) -> list[Row]:
     """Return the rows of the table, with the ratio of the medians."""
     base, adapters, streams = samples["base"], samples["adapters"], samples["streams"]
     ratio = statistics.median(base) / statistics.median(adapters)
+    tokens = [float(length) for lengths in samples["limits"].values() for length in lengths]
     return [
+        row("  most tokens of an answer", "tokens", tokens),
         row(f"{streams} streams, base model", "tokens/s", base),
         row(f"{streams} streams, {streams} adapters", "tokens/s", adapters),
         Row("  adapters / base", "ratio", 1 / ratio),

@@ -61,7 +61,7 @@ class Learner:
 
 
 class FakeHeed:
-    """The application; `asked` lists every (user, text) in order."""
+    """The application; `asked` lists every (user, text) in order, `bodies` the calls."""
 
     def __init__(
         self,
@@ -78,6 +78,7 @@ class FakeHeed:
         self.status = "learned"  # what is said of every correction
         self.users: dict[str, Learner] = {}
         self.asked: list[tuple[str, str]] = []
+        self.bodies: list[Json] = []
         self.training: list[Json | None] = []
         self.scopes: list[str] = []  # of the corrections
         self.breaks_after: int | None = None  # corrections: the next one is learned, and no client is told
@@ -167,6 +168,7 @@ class FakeHeed:
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.asked.append((body["user"], body["messages"][-1]["content"]))
+        self.bodies.append(body)
         text = self.answer(body)
         if body.get("stream"):
             return await self._stream(request, text)
