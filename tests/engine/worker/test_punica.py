@@ -172,7 +172,7 @@ def test_an_adapter_with_many_tokens_gets_products_of_its_own() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_row_by_itself_is_the_same_whatever_else_is_in_the_batch(dtype: torch.dtype) -> None:
-    """To the bit: a person's answer does not change with who else is answered."""
+    """To the bit: what its adapter adds does not depend on who else is answered."""
     ids = [101, 102, 101, 105, 103]
     a, b = values()
     x = seeded(len(ids), INPUTS, seed=1).to(dtype)
