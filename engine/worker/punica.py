@@ -23,6 +23,7 @@ from engine.worker.slot_matrices import SlotMatrices
 MIN_ROWS = 32  # of one adapter in a batch from which it gets products of its own: docs/LOG.md, 2026-11-30
 
 Rows: TypeAlias = slice | Tensor
+_SUM = 0  # the mode of an embedding bag
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,7 @@ class Bags:
 
     def sums(self, table: Tensor, weights: Tensor) -> Tensor:
         """Return the weighted sum of the rows of each bag, axes [B, the table's columns]; `weights` has B I values."""
-        is_mean = is_sparse = False
-        mode = 0  # a sum
-        return torch.embedding_bag(table, self.indices_BI, self.offsets_B, is_mean, mode, is_sparse, weights.flatten())[
-            0
-        ]
+        return torch.embedding_bag(table, self.indices_BI, self.offsets_B, False, _SUM, False, weights.reshape(-1))[0]
 
 
 class LoneRows:
@@ -52,7 +49,7 @@ class LoneRows:
 
     def __init__(self, slot_of_rows: dict[int, int]) -> None:
         rows = sorted(slot_of_rows)
-        self.rows = _as_slice(rows)
+        self.rows, self.num_rows = _as_slice(rows), len(rows)
         self.slots_R = torch.tensor([slot_of_rows[row] for row in rows])
         self._shrinking: dict[int, Bags] = {}
         self._expanding: dict[tuple[int, int], Bags] = {}
@@ -167,12 +164,11 @@ def _own_products(x: Tensor, lone: LoneRows, matrices: SlotMatrices) -> Tensor:
 
     x A is the sum of A's rows, weighted by x; and B, a row of which has several parts, is read in pieces of one width.
     """
-    num_pieces = len(matrices.parts_of_pieces)
-    shrunk = lone.shrinking(x.shape[1]).sums(matrices.a_SKR.flatten(0, 1), x[lone.rows])
-    if len(matrices.widths) > 1:
-        shrunk = shrunk.unflatten(1, (-1, matrices.rank)).index_select(1, matrices.parts_of_pieces)
-    pieces = matrices.b_SrN.view(-1, matrices.piece_width)
-    return lone.expanding(matrices.rank, num_pieces).sums(pieces, shrunk).view(len(lone.slots_R), -1)
+    shrunk = lone.shrinking(x.shape[1]).sums(matrices.a_rows, x[lone.rows])
+    if matrices.num_pieces > len(matrices.widths):
+        shrunk = shrunk.view(lone.num_rows, -1, matrices.rank).index_select(1, matrices.parts_of_pieces)
+    pieces = lone.expanding(matrices.rank, matrices.num_pieces).sums(matrices.b_pieces, shrunk)
+    return pieces.view(lone.num_rows, -1)
 
 
 def _add(out: Tensor, rows: Rows, change: Tensor, scale: float) -> None:

@@ -29,10 +29,21 @@ class SlotMatrices:
         self.widths = [part.shape[2] for part in b]
         self.piece_width = math.gcd(*self.widths)  # of the pieces that B's rows are read in
         pieces = torch.tensor([width // self.piece_width for width in self.widths])
+        self.num_pieces = int(pieces.sum())
         self.parts_of_pieces = torch.arange(len(b)).repeat_interleave(pieces)
         num_slots, _, _, num_inputs = a[0].shape
         self.a_SKR = a[0].new_zeros(num_slots, num_inputs, len(a) * self.rank)
         self.b_SrN = b[0].new_zeros(num_slots, self.rank, sum(self.widths))
+
+    @property
+    def a_rows(self) -> Tensor:
+        """The rows of A of all slots below each other, axes [slots K, parts r]: a view."""
+        return self.a_SKR.view(-1, self.a_SKR.shape[2])
+
+    @property
+    def b_pieces(self) -> Tensor:
+        """The pieces of B's rows of all slots below each other, axes [slots r pieces, a piece's width]: a view."""
+        return self.b_SrN.view(-1, self.piece_width)
 
     @property
     def a_stacks(self) -> Stacks:
