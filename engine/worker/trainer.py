@@ -35,7 +35,7 @@ from engine.training.pooling import pooled_states
 from engine.training.scoring import score_samples
 from engine.training.shared_weights import served_embedding, share_weights
 from engine.training.training_update import OptimizerState, TrainingUpdate
-from engine.worker import kept_memory, punica, queue_wait
+from engine.worker import kept_memory, norms, punica, queue_wait
 from engine.worker.beside import Beside, WorkLost
 from engine.worker.lora_registry import LoraRegistry, check_servable, install
 from engine.worker.settings import WorkerSettings
@@ -146,11 +146,12 @@ class TrainerExtension:
     heed_trainer: Trainer | None = None
 
     def __new__(cls, vllm_config: Any, *_args: Any, **_kwargs: Any) -> "TrainerExtension":
-        """Start the watchdog before the worker is built and, on a CPU, install heed's LoRA arithmetic."""
+        """Start the watchdog before the worker is built and, on a CPU, install heed's arithmetic."""
         settings = WorkerSettings.of(vllm_config)
         watch(settings.owner, settings.watch_interval_s)
         if settings.is_cpu:
             punica.install()
+            norms.install(vllm_config)
             kept_memory.install()
             served = vllm_config.model_config
             takes_turns = is_lean(served.hf_config, served.dtype, settings.num_weights)

@@ -44,6 +44,7 @@ def prepared(tiny_model: Path) -> Iterator[Worker]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer, "watch", lambda *_: None)
         patch.setattr(trainer.punica, "install", lambda: None)
+        patch.setattr(trainer.norms, "install", lambda _: None)
         patch.setattr(trainer, "check_servable", lambda *_: None)
         config = AutoConfig.from_pretrained(tiny_model)
         model_config = SimpleNamespace(dtype=torch.float32, hf_config=config, get_vocab_size=lambda: 512)
