@@ -5,7 +5,7 @@ adapter (index -1) the last slot's adapter whenever they share a batch with othe
 adapter with many rows has a pair of products of its own; every other row, as in decoding, reads the matrices of its own
 slot as weighted sums of their rows (PyTorch's embedding bags). Invariants: rows of the base model and of the zero
 adapter are left exactly as they are; a row gets nothing but its own adapter's product, and a row by itself gets the
-same whatever else is in the batch.
+same beside any others.
 """
 
 from collections.abc import Sequence
