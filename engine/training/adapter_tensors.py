@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
@@ -36,9 +37,9 @@ class AdapterTensors:
         """The size of the tensors in memory."""
         return sum(tensor.nbytes for tensor in self.tensors.values())
 
-    def cloned(self) -> dict[str, Tensor]:
-        """Return copies of the tensors, which may be changed in place."""
-        return {name: tensor.detach().clone() for name, tensor in self.tensors.items()}
+    def served(self, dtype: torch.dtype) -> dict[str, Tensor]:
+        """Return the tensors in the served model's type: each B may be changed in place, an A may be the very one."""
+        return {name: tensor.detach().to(dtype, copy=".lora_B." in name) for name, tensor in self.tensors.items()}
 
     def files(self) -> dict[str, bytes]:
         """Return the two files of a PEFT directory by name."""

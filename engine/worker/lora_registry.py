@@ -3,7 +3,7 @@
 Owns the memory copies (an LRU over versions that are on disk, bounded by number and bytes; versions not yet on disk
 stay, and so does the one used last) and the replacement of vLLM's `_load_adapter`. Invariants: a request for an
 unloadable version never raises (that would end the engine for everyone): it gets the zero adapter and the version is
-reported; tensors handed to vLLM are copies, because vLLM multiplies B by the scaling in place; vLLM and the trainer's
+reported; each B handed to vLLM is a copy, because vLLM multiplies it by the scaling in place; vLLM and the trainer's
 thread may ask at the same time.
 """
 
@@ -124,13 +124,13 @@ def _to_lora_model(lora_manager: Any, adapter: AdapterTensors, lora_int_id: int)
     helper = PEFTHelper.from_dict(adapter.config)
     helper.validate_legal(lora_manager.lora_config)
     model = lora_manager._adapter_manager.model
-    mapper = getattr(model, "hf_to_vllm_mapper", None)
+    mapper, dtype = getattr(model, "hf_to_vllm_mapper", None), lora_manager.lora_config.lora_dtype
     lora = LoRAModel.from_lora_tensors(
         lora_model_id=lora_int_id,
-        tensors=adapter.cloned(),
+        tensors=adapter.served(dtype),
         peft_helper=helper,
         device="cpu",
-        dtype=lora_manager.lora_config.lora_dtype,
+        dtype=dtype,
         model_vocab_size=lora_manager.vocab_size,
         weights_mapper=mapper.get_rename_mapper() if mapper is not None else None,
     )

@@ -36,11 +36,20 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     assert read.is_on_disk
 
 
-def test_copies_can_be_changed_in_place() -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_what_is_served_can_be_scaled_in_place(dtype: torch.dtype) -> None:
     """vLLM multiplies B by the scaling in place, and the adapter in memory stays as it is."""
     one = adapter(1.0)
-    one.cloned()[NAME_B].mul_(16)
+    served = one.served(dtype)
+    served[NAME_B].mul_(16)
+    assert {tensor.dtype for tensor in served.values()} == {dtype}
     assert one.tensors[NAME_B].eq(1.0).all()
+
+
+def test_an_a_of_the_served_models_type_is_in_memory_once() -> None:
+    """vLLM reads it only."""
+    one = adapter(1.0)
+    assert one.served(torch.float32)[NAME_A].data_ptr() == one.tensors[NAME_A].data_ptr()
 
 
 def test_a_lower_rank_than_the_slots_fits() -> None:

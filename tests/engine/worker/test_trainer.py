@@ -133,7 +133,7 @@ def test_a_second_update_goes_on_from_the_first(worker: Worker) -> None:
     """A second update finds its parent in memory."""
     finished(worker, spec())
     worker.heed_publish("u", 8, "ana@1")
-    first = worker.heed_require().registry.get(8, "").cloned()
+    first = worker.heed_require().registry.get(8, "").tensors
     parent = {"lora_int_id": 8, "path": "/nowhere"}
     record = finished(worker, spec("v", parent, learning_rate=1e-6, steps=1, parent_share=1.0))
     assert record["ok"]
