@@ -51,24 +51,14 @@ class LoneRows:
         rows = sorted(slot_of_rows)
         self.rows, self.num_rows = _as_slice(rows), len(rows)
         self.slots_R = torch.tensor([slot_of_rows[row] for row in rows])
-        self._shrinking: dict[int, Bags] = {}
-        self._expanding: dict[tuple[int, int], Bags] = {}
+        self._bags: dict[tuple[int, int], Bags] = {}
 
-    def shrinking(self, num_inputs: int) -> Bags:
-        """Return for each row the rows of its slot's A: one for each input."""
-        if num_inputs not in self._shrinking:
-            own_RK = self.slots_R[:, None] * num_inputs + torch.arange(num_inputs)
-            self._shrinking[num_inputs] = Bags.of(own_RK)
-        return self._shrinking[num_inputs]
-
-    def expanding(self, rank: int, num_pieces: int) -> Bags:
-        """Return for each row and piece the pieces of the rows of its slot's B, which are read in pieces."""
-        if (rank, num_pieces) not in self._expanding:
-            own_Rr = self.slots_R[:, None] * rank + torch.arange(rank)
-            self._expanding[rank, num_pieces] = Bags.of(
-                own_Rr[:, None] * num_pieces + torch.arange(num_pieces)[:, None]
-            )
-        return self._expanding[rank, num_pieces]
+    def bags(self, height: int, num_pieces: int = 1) -> Bags:
+        """Return for each row and piece this piece of all rows of its slot's matrix, of which a slot has `height`."""
+        if (height, num_pieces) not in self._bags:
+            own_RH = self.slots_R[:, None] * height + torch.arange(height)
+            self._bags[height, num_pieces] = Bags.of(own_RH[:, None] * num_pieces + torch.arange(num_pieces)[:, None])
+        return self._bags[height, num_pieces]
 
 
 @dataclass
@@ -164,10 +154,10 @@ def _own_products(x: Tensor, lone: LoneRows, matrices: SlotMatrices) -> Tensor:
 
     x A is the sum of A's rows, weighted by x; and B, a row of which has several parts, is read in pieces of one width.
     """
-    shrunk = lone.shrinking(x.shape[1]).sums(matrices.a_rows, x[lone.rows])
+    shrunk = lone.bags(x.shape[1]).sums(matrices.a_rows, x[lone.rows])
     if matrices.num_pieces > len(matrices.widths):
         shrunk = shrunk.view(lone.num_rows, -1, matrices.rank).index_select(1, matrices.parts_of_pieces)
-    pieces = lone.expanding(matrices.rank, matrices.num_pieces).sums(matrices.b_pieces, shrunk)
+    pieces = lone.bags(matrices.rank, matrices.num_pieces).sums(matrices.b_pieces, shrunk)
     return pieces.view(lone.num_rows, -1)
 
 
