@@ -45,7 +45,6 @@ def settings_of(config: GpuBenchConfig, folder: str) -> dict[str, str]:
         "HEED_LEARN_MIN_DIVERGENCE": "0",
         "HEED_HOST_MAX_NUM_SEQS": str(config.streams),
         "HEED_HOST_MAX_LORAS_GPU": str(max(1, *config.adapters)),
-        "HEED_HOST_MAX_CPU_LORAS": str(max(config.streams, *config.adapters) + 1),
         "HEED_HTTP_MAX_STREAMS": str(config.streams),
         "HEED_HTTP_MAX_STREAMS_EACH": str(config.streams),
     }

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from engine.config.checks import require, require_range
 
+CPU_CACHE_BYTES, GPU_CACHE_BYTES = 32 << 20, 2 << 30
 VLLM_LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the ranks vLLM 0.32 can allocate slots for
 
 
@@ -17,8 +18,7 @@ class HostConfig:
     block_size: int = 32  # tokens of one prefix-cache block; vLLM's CPU kernels want a multiple of 32
     kv_cache_bytes: int | None = None  # None: 256 MiB on a CPU, vLLM's own profile on a GPU
     max_lora_rank: int = 32  # the rank every adapter slot is padded to: the highest that is served (as in CLaaS)
-    max_cpu_loras: int = 64  # adapters kept ready in host memory, at most: vLLM lists them in every step; others: disk
-    adapter_cache_bytes: int = 512 << 20  # of host memory, for adapters kept ready: half vLLM's, half the trainer's
+    adapter_cache_bytes: int | None = None  # of host memory, for adapters kept ready; None: 32 MiB on a CPU, else 2 GiB
     max_loras_gpu: int = 8  # adapter slots in GPU memory: 174 MB each for an 8B model at rank 32
     dtype: str = "auto"  # "auto": float32 on a CPU, the checkpoint's own type on a GPU
     gpu_memory_utilization: float | None = None  # share of GPU memory for vLLM; None: 0.85, less if training needs more
@@ -30,13 +30,16 @@ class HostConfig:
     restart_window_s: float = 600.0
     busy_budget_ms: float = 25.0  # longest call into the worker while a stream is being read; one piece may exceed it
     idle_budget_ms: float = 250.0  # the same while none is
-    registry_size: int = 64  # adapters whose tensors the trainer keeps at hand besides vLLM's copies, at most
     log_level: str = "WARNING"  # of vLLM and its children
     teacher_model: str = ""  # a model folder with the same tokenizer, for learn.teacher "external"; empty: none
 
     def num_slots(self, *, is_cpu: bool) -> int:
         """Return the adapters that one batch may use: on a CPU one for each stream, and the base model's."""
         return self.max_num_seqs + 1 if is_cpu else self.max_loras_gpu
+
+    def cache_bytes(self, *, is_cpu: bool) -> int:
+        """Return the bytes for adapters kept ready: files of theirs that were read lately are in memory anyway."""
+        return self.adapter_cache_bytes or (CPU_CACHE_BYTES if is_cpu else GPU_CACHE_BYTES)
 
     def __post_init__(self) -> None:
         """Refuse values that vLLM would reject only after the model has been loaded."""
@@ -47,8 +50,8 @@ class HostConfig:
             self.max_lora_rank in VLLM_LORA_RANKS,
             f"host.max_lora_rank is {self.max_lora_rank}: use one of {VLLM_LORA_RANKS}",
         )
-        require_range("host.max_cpu_loras", self.max_cpu_loras, self.max_num_seqs + 1, 100_000)
-        require_range("host.adapter_cache_bytes", self.adapter_cache_bytes, 1 << 20, 1 << 40)
+        if self.adapter_cache_bytes is not None:
+            require_range("host.adapter_cache_bytes", self.adapter_cache_bytes, 1 << 20, 1 << 40)
         if self.gpu_memory_utilization is not None:
             require_range("host.gpu_memory_utilization", self.gpu_memory_utilization, 0.05, 0.98)
         require_range("host.watch_interval_s", self.watch_interval_s, 0.05, 8.0)

@@ -148,8 +148,7 @@ class VllmHost:
             "base_name": self._config.model,
             "target_modules": list(self._config.learn.target_modules),
             "max_rank": self._config.host.max_lora_rank,
-            "registry_size": self._config.host.registry_size,
-            "registry_bytes": self._config.host.adapter_cache_bytes // 2,
+            "registry_bytes": self._config.host.cache_bytes(is_cpu=not has_gpu()),
             "learn": self._config.learn.to_dict(),
             "teacher_model": str(self._teacher_folder or ""),
         }

@@ -40,7 +40,6 @@ CPU_ONLY = {
     "LRU_CACHE_CAPACITY": "64",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64",
 }
-_ADAPTER_VALUE_BYTES = 4  # at most: vLLM keeps adapters in the type of the weights
 ALWAYS: dict[str, Any] = {  # arguments that no setting of heed's changes
     "enable_prefix_caching": True,
     "logprobs_mode": "processed_logprobs",  # at the sampling temperature; greedy: the raw distribution
@@ -152,29 +151,21 @@ def engine_args(
         kv_cache_memory_bytes=sizing.kv_cache_bytes,
         gpu_memory_utilization=sizing.gpu_share,
         **ALWAYS,
-        **_lora_args(model_folder, config, trainability, is_cpu=is_cpu),
+        **_lora_args(config, trainability, is_cpu=is_cpu),
         **_worker_args(model_folder, host, owner, log_file, is_cpu=is_cpu),
     )
 
 
-def _lora_args(model_folder: Path, config: EngineConfig, trainability: Trainability, *, is_cpu: bool) -> dict[str, Any]:
+def _lora_args(config: EngineConfig, trainability: Trainability, *, is_cpu: bool) -> dict[str, Any]:
     host = config.host
     num_slots = host.num_slots(is_cpu=is_cpu)
     return {
         "enable_lora": trainability.can_learn,
         "max_lora_rank": host.max_lora_rank,
         "max_loras": num_slots,
-        "max_cpu_loras": num_cpu_loras(model_folder, config, num_slots),
+        "max_cpu_loras": num_slots,  # the others are kept ready once, in the worker's registry
         "lora_target_modules": with_fused(config.learn.target_modules),
     }
-
-
-def num_cpu_loras(model_folder: Path, config: EngineConfig, num_slots: int) -> int:
-    """Return how many adapters vLLM keeps ready in host memory: as many as fit, and one for each slot at least."""
-    shape = ModelShape.in_folder(model_folder)
-    one = shape.num_adapter_values(config.learn.lora_rank) * _ADAPTER_VALUE_BYTES
-    fitting = config.host.adapter_cache_bytes // 2 // one
-    return max(num_slots, min(config.host.max_cpu_loras, fitting))
 
 
 def _worker_args(

@@ -1,27 +1,25 @@
 """One adapter's tensors in memory, read from a PEFT directory and written as one, and the checks on them.
 
-Invariant: tensors are float32; no adapter that holds a value that is not a number is ever read.
+Invariant: no adapter that holds a value that is not a number is ever read.
 """
 
 import json
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as load_safetensors
 from safetensors.torch import save as save_safetensors
 from torch import Tensor
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
+from engine.training.tensor_file import read_tensors
 
 
 @dataclass(frozen=True)
 class AdapterTensors:
-    """One adapter in memory: PEFT configuration and PEFT-named tensors, float32."""
+    """One adapter in memory: PEFT configuration and PEFT-named tensors."""
 
     config: dict[str, Any]
     tensors: dict[str, Tensor]
@@ -30,16 +28,19 @@ class AdapterTensors:
     @property
     def is_finite(self) -> bool:
         """Return True if every value is a number, and so is each tensor's sum: it is done while others read."""
-        return math.isfinite(sum(float(tensor.sum()) for tensor in self.tensors.values()))
+        sums = [tensor.sum(dtype=torch.float32) for tensor in self.tensors.values()]
+        return not sums or bool(torch.stack(sums).isfinite().all())
+
+    def rounded(self, dtype: torch.dtype) -> "AdapterTensors":
+        """Return the adapter in another type, the very one if it has it already."""
+        if all(tensor.dtype == dtype for tensor in self.tensors.values()):
+            return self
+        return replace(self, tensors={name: tensor.to(dtype) for name, tensor in self.tensors.items()})
 
     @cached_property
     def num_bytes(self) -> int:
         """The size of the tensors in memory."""
         return sum(tensor.nbytes for tensor in self.tensors.values())
-
-    def served(self, dtype: torch.dtype) -> dict[str, Tensor]:
-        """Return the tensors in the served model's type: each B may be changed in place, an A may be the very one."""
-        return {name: tensor.detach().to(dtype, copy=".lora_B." in name) for name, tensor in self.tensors.items()}
 
     def files(self) -> dict[str, bytes]:
         """Return the two files of a PEFT directory by name."""
@@ -50,14 +51,11 @@ class AdapterTensors:
         }
 
 
-def read_directory(path: Path) -> AdapterTensors:
+def read_directory(path: Path, dtype: torch.dtype = torch.float32) -> AdapterTensors:
     """Read a PEFT directory. Raises OSError or ValueError if it is missing, broken or not finite."""
     config = json.loads((path / CONFIG_FILE).read_text())
-    try:
-        tensors = load_safetensors((path / TENSORS_FILE).read_bytes())
-    except SafetensorError as error:
-        raise ValueError(f"{path / TENSORS_FILE} is not a safetensors file: {error}") from error
-    adapter = AdapterTensors(config, {name: t.float() for name, t in tensors.items()}, is_on_disk=True)
+    tensors = read_tensors(path / TENSORS_FILE)
+    adapter = AdapterTensors(config, tensors, is_on_disk=True).rounded(dtype)
     if not adapter.is_finite:
         raise ValueError(f"{path} holds a value that is not a number")
     return adapter

@@ -1,10 +1,9 @@
 """The adapters in the worker's memory, from which vLLM loads versions and the trainer starts updates.
 
-Owns the memory copies (an LRU over versions that are on disk, bounded by number and bytes; versions not yet on disk
-stay, and so does the one used last) and the replacement of vLLM's `_load_adapter`. Invariants: a request for an
-unloadable version never raises (that would end the engine for everyone): it gets the zero adapter and the version is
-reported; each B handed to vLLM is a copy, because vLLM multiplies it by the scaling in place; vLLM and the trainer's
-thread may ask at the same time.
+Owns the memory copies, in the type that vLLM serves adapters in (an LRU over versions that are on disk, bounded by
+bytes; versions not yet on disk stay, and so does the one used last), and the replacement of vLLM's `_load_adapter`.
+Invariants: a request for an unloadable version never raises (that would end the engine for everyone): it gets the zero
+adapter and the version is reported; vLLM and the trainer's thread may ask at the same time.
 """
 
 import logging
@@ -15,9 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from engine.adapter_ref import ZERO_LORA_INT_ID
 from engine.training.adapter_tensors import AdapterTensors, read_directory, require_fitting
 from engine.worker import punica
+from engine.worker.packed_layers import Layers, PackedLayers, empty_behind_slots
 
 logger = logging.getLogger(__name__)
 
@@ -26,9 +28,9 @@ logger = logging.getLogger(__name__)
 class LoraRegistry:
     """Adapters by `lora_int_id`; `failed` collects versions that were asked for and could not be loaded."""
 
-    capacity: int  # adapters
     capacity_bytes: int
     zero: AdapterTensors
+    dtype: torch.dtype  # that vLLM serves adapters in
     max_rank: int
     failed: dict[int, str] = field(default_factory=dict)
     _adapters: "OrderedDict[int, AdapterTensors]" = field(default_factory=OrderedDict)
@@ -49,8 +51,7 @@ class LoraRegistry:
                 del self._adapters[key]
 
     def _is_over(self) -> bool:
-        size = sum(kept.num_bytes for kept in self._adapters.values())
-        return len(self._adapters) > self.capacity or size > self.capacity_bytes
+        return sum(kept.num_bytes for kept in self._adapters.values()) > self.capacity_bytes
 
     def get(self, lora_int_id: int, path: str) -> AdapterTensors:
         """Return an adapter from memory, else from disk. Raises OSError or ValueError if neither has it."""
@@ -58,7 +59,7 @@ class LoraRegistry:
             return self.zero
         with self._lock:
             if lora_int_id not in self._adapters:
-                adapter = read_directory(Path(path))
+                adapter = read_directory(Path(path), self.dtype)
                 require_fitting(adapter, self.zero, self.max_rank)
                 self.put(lora_int_id, adapter)
             self._adapters.move_to_end(lora_int_id)
@@ -93,46 +94,60 @@ class LoraRegistry:
 
 def install(lora_manager: Any, registry: LoraRegistry) -> None:
     """Make vLLM's worker-side LoRA manager load from `registry`. Call it once per engine."""
-    lora_manager._load_adapter = _loader(lora_manager, registry)
+    loader = _Loader(lora_manager, registry)
+    lora_manager._load_adapter = loader.load
+    empty_behind_slots(lora_manager._adapter_manager, loader.layers_of)
+    lora_manager._apply_adapters = _loaded_first(lora_manager)
 
 
-def check_servable(lora_manager: Any, adapter: AdapterTensors) -> None:
-    """Raise ValueError if vLLM would refuse the adapter's kind or rank."""
-    from vllm.lora.peft_helper import PEFTHelper
-
-    PEFTHelper.from_dict(adapter.config).validate_legal(lora_manager.lora_config)
-
-
-def _loader(lora_manager: Any, registry: LoraRegistry) -> Callable[[Any], Any]:
-    def load_adapter(lora_request: Any) -> Any:
-        adapter = registry.get_or_zero(lora_request.lora_int_id, lora_request.lora_path)
-        try:
-            punica.make_room(adapter.config["r"])
-            return _to_lora_model(lora_manager, adapter, lora_request.lora_int_id)
-        except Exception as error:  # noqa: BLE001 - an exception here ends the engine for everyone
-            logger.warning("vLLM refuses adapter %d: %s", lora_request.lora_int_id, error)
-            registry.failed[lora_request.lora_int_id] = str(error)
-            return _to_lora_model(lora_manager, registry.zero, lora_request.lora_int_id)
-
-    return load_adapter
-
-
-def _to_lora_model(lora_manager: Any, adapter: AdapterTensors, lora_int_id: int) -> Any:
-    from vllm.lora.lora_model import LoRAModel
+def check_servable(lora_manager: Any, adapter: AdapterTensors) -> Any:
+    """Return vLLM's reading of an adapter's configuration. Raises ValueError if it would refuse its kind or rank."""
     from vllm.lora.peft_helper import PEFTHelper
 
     helper = PEFTHelper.from_dict(adapter.config)
     helper.validate_legal(lora_manager.lora_config)
-    model = lora_manager._adapter_manager.model
-    mapper, dtype = getattr(model, "hf_to_vllm_mapper", None), lora_manager.lora_config.lora_dtype
-    lora = LoRAModel.from_lora_tensors(
-        lora_model_id=lora_int_id,
-        tensors=adapter.served(dtype),
-        peft_helper=helper,
-        device="cpu",
-        dtype=dtype,
-        model_vocab_size=lora_manager.vocab_size,
-        weights_mapper=mapper.get_rename_mapper() if mapper is not None else None,
-    )
-    lora.is_3d_lora_weight = False
-    return lora
+    return helper
+
+
+class _Loader:
+    """Gives vLLM the adapters that its next batch needs."""
+
+    def __init__(self, lora_manager: Any, registry: LoraRegistry) -> None:
+        self._lora_manager = lora_manager
+        self._registry = registry
+        self._packed = PackedLayers(lora_manager)
+
+    def load(self, lora_request: Any) -> Any:
+        """Return vLLM's record of an adapter: the zero adapter's if it cannot be loaded or served."""
+        from vllm.lora.lora_model import LoRAModel
+
+        record = LoRAModel(lora_request.lora_int_id, 1, {})
+        record.path = lora_request.lora_path
+        record.loras.update(self.layers_of(record))
+        return record
+
+    def layers_of(self, record: Any) -> Layers:
+        """Return the layers of the adapter that a record is about."""
+        adapter = self._registry.get_or_zero(record.id, record.path)
+        try:
+            return self._layers(adapter)
+        except Exception as error:  # noqa: BLE001 - an exception here ends the engine for everyone
+            logger.warning("vLLM refuses adapter %d: %s", record.id, error)
+            self._registry.failed[record.id] = str(error)
+            return self._layers(self._registry.zero)
+
+    def _layers(self, adapter: AdapterTensors) -> Layers:
+        helper = check_servable(self._lora_manager, adapter)
+        punica.make_room(helper.r)
+        return self._packed.of(adapter, helper.vllm_lora_scaling_factor)
+
+
+def _loaded_first(lora_manager: Any) -> Callable[[Any], None]:
+    """Return vLLM's look at a batch's adapters with those that are loaded first: else a new one takes their slots."""
+    apply = lora_manager._apply_adapters
+
+    def apply_adapters(requests: Any) -> None:
+        loaded = lora_manager.list_adapters()
+        apply(sorted(requests, key=lambda request: request.lora_int_id not in loaded))
+
+    return apply_adapters

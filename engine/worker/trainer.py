@@ -194,9 +194,10 @@ class TrainerExtension:
         """Load the training model and an external teacher, and install the registry. Called once after the start."""
         started = time.perf_counter()
         model = self.heed_load_model(Path(spec["model"]), spec["base_name"])
-        zero = model.zero_adapter(tuple(spec["target_modules"]))
-        registry = LoraRegistry(spec["registry_size"], spec["registry_bytes"], zero, spec["max_rank"])
         lora_manager = self.heed_model_runner.lora_manager
+        dtype = lora_manager.lora_config.lora_dtype
+        zero = model.zero_adapter(tuple(spec["target_modules"])).rounded(dtype)
+        registry = LoraRegistry(spec["registry_bytes"], zero, dtype, spec["max_rank"])
         install(lora_manager, registry)
         teacher = self.heed_load_teacher(spec["teacher_model"], model)
         self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"], teacher)
@@ -275,10 +276,13 @@ class TrainerExtension:
 
     @_guarded
     def heed_publish(self, update_id: str, lora_int_id: int, name: str) -> Record:
-        """Copy the trained values into the registry and return them as PEFT files. `name` is for the log."""
+        """Copy the trained values into the registry, as they are served, and return them as PEFT files.
+
+        `name` is for the log.
+        """
         trainer = self.heed_require()
         run = trainer.current(update_id)
-        adapter = run.slot.export()
+        adapter = run.slot.export().rounded(trainer.registry.dtype)
         is_finite = run.measured.is_finite and adapter.is_finite
         if is_finite:
             require_fitting(adapter, trainer.registry.zero, trainer.max_rank)

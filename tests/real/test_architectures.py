@@ -29,7 +29,7 @@ MAX_GAP_BFLOAT16 = 0.05  # the same, a prompt read at once against token by toke
 QUESTION = "What is the capital of France?"
 SYSTEM = ({"role": "system", "content": "Answer like a teacher."},)  # which Gemma 2's chat template refuses
 GREEDY = Sampling(max_tokens=48)
-HOST = HostConfig(max_num_seqs=2, kv_cache_bytes=32 << 20, max_cpu_loras=8, max_lora_rank=16)
+HOST = HostConfig(max_num_seqs=2, kv_cache_bytes=32 << 20, max_lora_rank=16)
 SHORT = LearnConfig(steps=6, num_teacher_rollouts=2, num_anchors=1, max_rollout_tokens=32)
 
 

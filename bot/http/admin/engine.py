@@ -50,7 +50,7 @@ async def page(request: web.Request) -> web.StreamResponse:
         times=_percentiles(answers_s, updates_ms),
         machine=await stats.machine(),
         parts=health_of(request),
-        slots={"Concurrent answers": host.max_num_seqs, "Adapters in memory": host.max_cpu_loras},
+        slots={"Concurrent answers": host.max_num_seqs},
         num_writing=core.gateway.num_streams,
         max_writing=core.settings.http.max_streams,
     )

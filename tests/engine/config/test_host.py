@@ -13,7 +13,6 @@ from engine.config import ConfigError, HostConfig
         {"max_num_seqs": 0},
         {"block_size": 24},
         {"max_lora_rank": 24},
-        {"max_cpu_loras": 4},
         {"adapter_cache_bytes": 1000},
         {"gpu_memory_utilization": 1.5},
         {"watch_interval_s": 60.0},

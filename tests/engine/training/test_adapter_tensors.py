@@ -36,20 +36,14 @@ def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     assert read.is_on_disk
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_what_is_served_can_be_scaled_in_place(dtype: torch.dtype) -> None:
-    """vLLM multiplies B by the scaling in place, and the adapter in memory stays as it is."""
-    one = adapter(1.0)
-    served = one.served(dtype)
-    served[NAME_B].mul_(16)
-    assert {tensor.dtype for tensor in served.values()} == {dtype}
-    assert one.tensors[NAME_B].eq(1.0).all()
-
-
-def test_an_a_of_the_served_models_type_is_in_memory_once() -> None:
-    """vLLM reads it only."""
-    one = adapter(1.0)
-    assert one.served(torch.float32)[NAME_A].data_ptr() == one.tensors[NAME_A].data_ptr()
+def test_an_adapter_is_read_in_the_type_that_is_asked_for(tmp_path: Path) -> None:
+    """Whatever type the file has; one that has it already is not copied."""
+    path = Path(write(tmp_path / "1", adapter(1 + 2**-9).rounded(torch.bfloat16)))
+    read = read_directory(path)
+    assert read.tensors[NAME_B].dtype == torch.float32
+    assert read.tensors[NAME_A].eq(1.0).all()
+    assert read.rounded(torch.float32) is read
+    assert read_directory(path, torch.bfloat16).tensors[NAME_B].dtype == torch.bfloat16
 
 
 def test_a_lower_rank_than_the_slots_fits() -> None:

@@ -19,9 +19,9 @@ def adapter(value: float = 1.0, rank: int = 2, inputs: int = 5) -> AdapterTensor
     )
 
 
-def registry(capacity: int = 2, capacity_bytes: int = 1 << 20) -> LoraRegistry:
-    """Return an empty registry for a model with that one module."""
-    return LoraRegistry(capacity, capacity_bytes, adapter(0.0, rank=1), max_rank=4)
+def registry(capacity: int = 9) -> LoraRegistry:
+    """Return an empty registry with room for so many adapters of a model with that one module."""
+    return LoraRegistry(capacity * adapter().num_bytes, adapter(0.0, rank=1), torch.float32, max_rank=4)
 
 
 def write(path: Path, what: AdapterTensors) -> str:
@@ -42,15 +42,19 @@ def test_the_oldest_version_on_disk_makes_room_and_comes_back_from_disk(tmp_path
     assert kept.get(1, paths[0]).tensors[NAME_A].eq(1.0).all()
 
 
-def test_memory_is_bounded_by_bytes_too(tmp_path: Path) -> None:
-    """Two adapters' worth: the third drives the first out, and one that is larger than all of it is served."""
-    kept = registry(capacity=9, capacity_bytes=2 * adapter().num_bytes)
-    paths = [write(tmp_path / str(i), adapter(float(i))) for i in (1, 2, 3)]
-    for i, path in enumerate(paths, start=1):
-        kept.get(i, path)
-    assert [i in kept for i in (1, 2, 3)] == [False, True, True]
+def test_an_adapter_larger_than_all_the_room_is_served(tmp_path: Path) -> None:
+    """It drives all others out, and stays as the one that was used last."""
+    kept = registry(capacity=1)
+    kept.get(1, write(tmp_path / "1", adapter(1.0)))
     assert kept.get(4, write(tmp_path / "4", adapter(rank=4))).config["r"] == 4
-    assert [i in kept for i in (2, 3, 4)] == [False, False, True]
+    assert [i in kept for i in (1, 4)] == [False, True]
+
+
+def test_adapters_are_kept_in_the_type_that_is_served(tmp_path: Path) -> None:
+    """Whatever the file's."""
+    served = LoraRegistry(1 << 20, adapter(0.0), torch.bfloat16, max_rank=4)
+    read = served.get(1, write(tmp_path / "1", adapter(1.0)))
+    assert {tensor.dtype for tensor in read.tensors.values()} == {torch.bfloat16}
 
 
 def test_a_version_that_is_not_on_disk_yet_never_makes_room() -> None:

@@ -34,7 +34,14 @@ class Worker(TrainerExtension):
 
     def __init__(self, vllm_config: Any) -> None:
         self.vllm_config = vllm_config
-        self.model_runner = SimpleNamespace(lora_manager=SimpleNamespace(), model=nn.Module())
+        self.model_runner = SimpleNamespace(lora_manager=lora_manager(), model=nn.Module())
+
+
+def lora_manager() -> SimpleNamespace:
+    """Return a manager as vLLM has it before the first request, of a model with no layers."""
+    adapters = SimpleNamespace(model=nn.Module(), packed_modules={}, activate_adapter=lambda _: True)
+    config = SimpleNamespace(lora_dtype=torch.float32)
+    return SimpleNamespace(lora_config=config, _adapter_manager=adapters, _apply_adapters=lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +62,6 @@ def prepared(tiny_model: Path) -> Iterator[Worker]:
                 "base_name": "tiny",
                 "target_modules": list(LORA_TARGET_MODULES),
                 "max_rank": 16,
-                "registry_size": 64,
                 "registry_bytes": 1 << 28,
                 "learn": LearnConfig().to_dict(),
                 "teacher_model": "",
@@ -225,13 +231,13 @@ def test_vllm_loads_from_the_registry_and_never_sees_an_exception(
     """The installed loader gives a version's tensors, or the zero adapter's if they cannot be loaded."""
     loaded: list[Any] = []
 
-    def to_lora_model(_manager: Any, adapter: Any, lora_int_id: int) -> Any:
-        if lora_int_id == 13 and adapter is not registry.zero:
-            raise RuntimeError("vLLM does not like it")
+    def check(_manager: Any, adapter: Any) -> Any:
+        if 13 in registry and adapter is registry.get(13, ""):
+            raise ValueError("vLLM does not like it")
         loaded.append(adapter)
-        return adapter
+        return SimpleNamespace(r=8, vllm_lora_scaling_factor=1.0)
 
-    monkeypatch.setattr(lora_registry, "_to_lora_model", to_lora_model)
+    monkeypatch.setattr(lora_registry, "check_servable", check)
     registry = worker.heed_require().registry
     finished(worker, spec())
     for lora_int_id in (12, 13):
