@@ -122,7 +122,7 @@ def bad() -> dict[str, tuple[bytes, str]]:
         "nonsense manifest": (zipped(files | {MANIFEST_FILE: b"\xff{"}), "not JSON"),
         "not finite": (vouched(directory(value=float("nan"))), "not a number"),
         "infinite": (vouched(directory(value=float("inf"))), "not a number"),
-        "half precision": (vouched(directory(dtype=np.float16)), "float16"),
+        "half precision": (vouched(directory(dtype=np.float16)), "F16"),
         "no tensors": (vouched(directory() | {TENSORS_FILE: save({})}), "holds no tensors"),
         "no safetensors": (vouched(directory() | {TENSORS_FILE: b"\x80\x04}"}), "cannot be read"),
         "rank differs": (with_config(r=4), "not of rank 4"),

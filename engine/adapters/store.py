@@ -16,9 +16,9 @@ from typing import Any, Protocol
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load as load_safetensors
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, AdapterRef
+from engine.adapters.tensor_values import read_values
 from engine.adapters.training_batch import BATCH_FILE
 from engine.errors import AdapterDamaged
 from storage.database import Database, Session
@@ -238,7 +238,7 @@ def check_values(files: dict[str, bytes]) -> None:
     """Raise AdapterDamaged unless the files parse and every value is finite and of a possible size."""
     try:
         config: Any = json.loads(files[CONFIG_FILE])
-        tensors = load_safetensors(files[TENSORS_FILE])
+        tensors = read_values(files[TENSORS_FILE])
     except (KeyError, ValueError, SafetensorError) as error:
         raise AdapterDamaged(f"the adapter's files cannot be read: {error}") from error
     if not isinstance(config, dict) or config.get("peft_type") != "LORA" or not tensors:

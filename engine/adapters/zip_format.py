@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load as load_safetensors
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE
+from engine.adapters.tensor_values import read_values
 from engine.errors import AdapterRefused
 
 FORMAT = "heed adapter 1"
@@ -177,10 +177,10 @@ def _check_config(config: dict[str, Any]) -> None:
 
 
 def _check_tensors(content: bytes, rank: int) -> None:
-    """Raise AdapterRefused unless the tensors are float32, finite and of the rank that the configuration says."""
+    """Raise AdapterRefused unless the tensors are of a type of heed's, finite and of the configuration's rank."""
     try:
-        tensors = load_safetensors(content)
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
+        tensors = read_values(content)
+    except (SafetensorError, ValueError) as error:
         raise AdapterRefused(f"{TENSORS_FILE} cannot be read: {error}") from error
     if not tensors:
         raise AdapterRefused(f"{TENSORS_FILE} holds no tensors")
@@ -188,7 +188,5 @@ def _check_tensors(content: bytes, rank: int) -> None:
         axis = 0 if ".lora_A." in name else 1
         if tensor.ndim != 2 or tensor.shape[axis] != rank:
             raise AdapterRefused(f"{name[:120]} has shape {tensor.shape}, which is not of rank {rank}")
-        if tensor.dtype != np.float32:
-            raise AdapterRefused(f"{name[:120]} is {tensor.dtype}, and heed keeps float32")
         if not np.isfinite(tensor).all():
             raise AdapterRefused(f"{name[:120]} has a value that is not a number")

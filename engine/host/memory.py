@@ -17,7 +17,7 @@ _ADAPTER_COPIES = 6  # of the adapter in training: values, gradients, two moment
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """The memory a model takes, by what it is for. `kv_cache` is what four contexts take."""
+    """The memory a model takes, by what it is for. `kv_cache` is what FULL_CONTEXTS take."""
 
     weights: int  # on a CPU twice: as training reads them, and as vLLM's products have them packed
     adapters: int  # of vLLM's slots: on a CPU at the rank that is trained, on a GPU at the greatest

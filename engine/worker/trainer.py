@@ -13,7 +13,7 @@ import math
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -90,6 +90,13 @@ class Trainer:
         """Return the context to compute in: the worker's own cores, and those that are free."""
         return self.beside.cores.borrowed() if self.beside is not None else nullcontext()
 
+    def begin_beside(self, learn: LearnConfig) -> None:
+        """Compute beside decoding from here on, and first what makes the first lesson no slower than the others."""
+        self.beside = Beside(SpareCores(os.sched_getaffinity(os.getppid())))
+        width = WARM_UP_WIDTHS[-1]  # of one sequence: a large model takes seconds for it
+        self.beside.begin(lambda: warm_up(self.model, replace(learn, micro_batch_tokens=width), [width]))
+        self.give_back()
+
     def advance(self, run: TrainingUpdate, budget_s: float) -> None:
         """Work for about `budget_s`; beside decoding for longer, each piece on the cores that are free then."""
         if self.beside is None:
@@ -107,6 +114,10 @@ class Trainer:
     def close(self) -> None:
         """Forget the open update; of a large one, the memory, too."""
         self.update_id = self.run = None
+        self.give_back()
+
+    def give_back(self) -> None:
+        """Hand back the memory that the work of a large model has freed."""
         if self.beside is not None:
             self.beside.begin(lambda: {"gave_back": kept_memory.give_back()})
 
@@ -132,12 +143,14 @@ class Trainer:
                 self.optimizers.popitem(last=False)
 
 
-def warm_up(model: TrainingModel, learn: LearnConfig) -> None:
+@_guarded
+def warm_up(model: TrainingModel, learn: LearnConfig, widths: Iterable[int]) -> Record:
     """Run one step over full micro-batches of usual widths and discard it: the first pass of a kernel is slow."""
-    for width in WARM_UP_WIDTHS:
+    for width in widths:
         half = [1] * (width // 2)
         samples = [Sample("correction", half, 2 * half, half)] * max(1, learn.micro_batch_tokens // width)
         TrainingUpdate(model, replace(learn, steps=1, teacher="base"), samples, None).advance(math.inf)
+    return {}
 
 
 class TrainerExtension:
@@ -201,11 +214,12 @@ class TrainerExtension:
         install(lora_manager, registry)
         teacher = self.heed_load_teacher(spec["teacher_model"], model)
         self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"], teacher)
+        learn = LearnConfig.from_dict(spec["learn"])
+        punica.make_room(learn.lora_rank)
         if isinstance(model, LeanModel):
-            warm_up(model, LearnConfig.from_dict(spec["learn"]))
+            warm_up(model, learn, WARM_UP_WIDTHS)
         elif self.heed_settings.is_cpu:
-            self.heed_trainer.beside = Beside(SpareCores(os.sched_getaffinity(os.getppid())))
-            kept_memory.give_back()
+            self.heed_trainer.begin_beside(learn)
         processes = self.heed_processes()
         return {"duration_ms": (time.perf_counter() - started) * 1e3, "vocab_size": model.vocab_size} | processes
 

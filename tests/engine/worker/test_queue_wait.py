@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 import zmq
 from vllm.distributed.device_communicators import shm_broadcast
-from vllm.distributed.device_communicators.shm_broadcast import SpinCondition
+from vllm.distributed.device_communicators.shm_broadcast import MessageQueue, SpinCondition
 
 from engine.worker import queue_wait
 
@@ -36,6 +37,7 @@ def ends(tmp_path: Any) -> Iterator[Callable[[], Ends]]:
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Install heed's way of waiting for this test only."""
     monkeypatch.setattr(SpinCondition, "__init__", SpinCondition.__init__)
+    monkeypatch.setattr(MessageQueue, "__init__", MessageQueue.__init__)
     monkeypatch.setattr(shm_broadcast, "SHM_READER_RECHECK_INTERVAL_MS", 5000)
     queue_wait.install()
 
@@ -88,6 +90,23 @@ def test_no_notification_is_dropped(ends: Callable[[], Ends]) -> None:
 def test_the_worker_may_look_for_a_while_first(ends: Callable[[], Ends], monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker polls for a short while after a message, then it sleeps."""
     monkeypatch.setattr(SpinCondition, "__init__", inspect.unwrap(SpinCondition.__init__))
+    monkeypatch.setattr(MessageQueue, "__init__", MessageQueue.__init__)
     queue_wait.install(queue_wait.WORKER_SPIN_S)
     _, reader = ends()
     assert reader.busy_loop_s == queue_wait.WORKER_SPIN_S < 1
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize("size", [10, 3 * queue_wait.CHUNK_BYTES])
+def test_a_message_longer_than_a_chunk_arrives(size: int) -> None:
+    """Chunks are small, whatever vLLM asks for."""
+    writer = MessageQueue(1, 1, max_chunk_bytes=1 << 24)
+    assert writer.buffer.max_chunk_bytes == queue_wait.CHUNK_BYTES
+    reader = MessageQueue.create_from_handle(writer.export_handle(), 0)
+    with ThreadPoolExecutor(1) as pool:
+        ready = pool.submit(reader.wait_until_ready)
+        writer.wait_until_ready()
+        ready.result()
+    message = bytes(size)
+    writer.enqueue(message)
+    assert reader.dequeue(timeout=LONG_MS / 1000) == message

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load as load_safetensors
 from torch import nn
 from transformers import AutoConfig
 
@@ -145,6 +146,18 @@ def test_a_second_update_goes_on_from_the_first(worker: Worker) -> None:
     assert record["ok"]
     values = worker.heed_require().run.slot.parameters  # type: ignore[union-attr]
     assert all(torch.allclose(values[name], tensor, atol=1e-4) for name, tensor in first.items())
+
+
+def test_a_version_is_published_as_it_is_served(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounded to the type that vLLM serves adapters in, in memory and in the files."""
+    registry = worker.heed_require().registry
+    monkeypatch.setattr(registry, "dtype", torch.bfloat16)
+    finished(worker, spec())
+    record = worker.heed_publish("u", 21, "x@1")
+    written = load_safetensors(record["tensors"])
+    assert {tensor.dtype for tensor in written.values()} == {torch.bfloat16}
+    kept = registry.get(21, "").tensors
+    assert all(torch.equal(kept[name], tensor) for name, tensor in written.items())
 
 
 def test_opening_an_update_abandons_the_one_before(worker: Worker) -> None:
