@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from engine.config.checks import require, require_range
 
-CPU_CACHE_BYTES, GPU_CACHE_BYTES = 32 << 20, 2 << 30
+CPU_CACHE_BYTES, GPU_CACHE_BYTES = 16 << 20, 2 << 30
 VLLM_LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # the ranks vLLM 0.32 can allocate slots for
 
 
@@ -18,7 +18,7 @@ class HostConfig:
     block_size: int = 32  # tokens of one prefix-cache block; vLLM's CPU kernels want a multiple of 32
     kv_cache_bytes: int | None = None  # None: two whole contexts on a CPU, vLLM's own profile on a GPU
     max_lora_rank: int = 32  # the rank every adapter slot is padded to: the highest that is served (as in CLaaS)
-    adapter_cache_bytes: int | None = None  # of host memory, for adapters kept ready; None: 32 MiB on a CPU, else 2 GiB
+    adapter_cache_bytes: int | None = None  # of host memory, for adapters kept ready; None: 16 MiB on a CPU, else 2 GiB
     max_loras_gpu: int = 8  # adapter slots in GPU memory: 174 MB each for an 8B model at rank 32
     dtype: str = "auto"  # "auto": float32 on a CPU, the checkpoint's own type on a GPU
     gpu_memory_utilization: float | None = None  # share of GPU memory for vLLM; None: 0.85, less if training needs more

@@ -71,6 +71,10 @@ class FusedModel(ABC, Generic[A]):
             self._slots[shape, role] = self._adapted(slot)
         return self._slots[shape, role].slot
 
+    def forget_slots(self) -> None:
+        """Free the memory of the slots. In place."""
+        self._slots.clear()
+
     def _known(self, slot: LoraSlot) -> A:
         """Return what was made of a slot of this model."""
         return next(adapted for adapted in self._slots.values() if adapted.slot is slot)

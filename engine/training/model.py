@@ -40,6 +40,9 @@ class TrainingModel(Protocol):
     def slot(self, shape: LoraShape, role: Role = "train") -> LoraSlot:
         """Return the slot of this shape and role, made on first use. Scoring never touches the values being trained."""
 
+    def forget_slots(self) -> None:
+        """Free the memory of the slots, which no one holds any more. In place."""
+
     def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
         """Return the base model as an adapter of rank 1: every value zero."""
 

@@ -67,6 +67,9 @@ class PeftTrainingModel:
             self._slots[shape, role] = self._make_slot(shape, f"{role}-{shape.name}")
         return self._slots[shape, role]
 
+    def forget_slots(self) -> None:
+        """Keep them: PEFT's modules hold the values."""
+
     def zero_adapter(self, target_modules: tuple[str, ...]) -> AdapterTensors:
         """Return the base model as an adapter of rank 1: every value zero."""
         return self.slot(LoraShape(1, 1, target_modules)).export()

@@ -93,8 +93,9 @@ class Trainer:
     def begin_beside(self, learn: LearnConfig) -> None:
         """Compute beside decoding from here on, and first what makes the first lesson no slower than the others."""
         self.beside = Beside(SpareCores(os.sched_getaffinity(os.getppid())))
-        width = WARM_UP_WIDTHS[-1]  # of one sequence: a large model takes seconds for it
-        self.beside.begin(lambda: warm_up(self.model, replace(learn, micro_batch_tokens=width), [width]))
+        short, *_, long = WARM_UP_WIDTHS
+        alone = replace(learn, micro_batch_tokens=short)  # sequences one by one: a large model takes seconds for each
+        self.beside.begin(lambda: warm_up(self.model, alone, (short, long)))
         self.give_back()
 
     def advance(self, run: TrainingUpdate, budget_s: float) -> None:
@@ -117,9 +118,14 @@ class Trainer:
         self.give_back()
 
     def give_back(self) -> None:
-        """Hand back the memory that the work of a large model has freed."""
+        """Free the slots of a large model, behind the work that is under way, and hand back what its work has freed."""
         if self.beside is not None:
-            self.beside.begin(lambda: {"gave_back": kept_memory.give_back()})
+            self.beside.begin(self._give_back)
+
+    def _give_back(self) -> Record:
+        if self.run is None:
+            self.model.forget_slots()
+        return {"gave_back": kept_memory.give_back()}
 
     def current(self, update_id: str) -> TrainingUpdate:
         """Return the open update. Raises WorkLost if it is not `update_id`."""

@@ -124,6 +124,23 @@ def test_the_base_is_left_alone_and_zero_is_the_base(tmp_path: Path) -> None:
         assert torch.equal(model.hidden(None, batch), before)
 
 
+def test_a_slot_that_was_forgotten_is_made_anew(tmp_path: Path) -> None:
+    """With zeros, as the first was, and with the same numbers of it."""
+    model, _ = both(tmp_path, "Llama")
+    shape, batch = LoraShape.of(model.zero_adapter(LORA_TARGET_MODULES).config), batch_of((5, 6), (30, 20))
+    slots, found = [], []
+    for _ in range(2):
+        slots.append(model.slot(shape))
+        assert not slots[-1].flat.any()
+        slots[-1].load_fresh(0)
+        with torch.no_grad():
+            slots[-1].flat.add_(0.01)
+            found.append(model.hidden(slots[-1], batch))
+        model.forget_slots()
+    assert slots[0] is not slots[1]
+    assert torch.equal(*found)
+
+
 def test_a_layer_that_the_model_lacks_is_refused(tmp_path: Path) -> None:
     """By name."""
     model, _ = both(tmp_path, "Llama")

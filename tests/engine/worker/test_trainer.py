@@ -79,6 +79,13 @@ def worker(prepared: Worker) -> Worker:
     return prepared
 
 
+def all_done(beside: Beside) -> None:
+    """Wait until the work that was begun has ended."""
+    job, ends_s = beside.begin(dict), time.monotonic() + PATIENCE_S
+    while beside.result(job) is None:
+        assert time.monotonic() < ends_s
+
+
 def own_cores() -> SpareCores:
     """Return the cores of this process, none to borrow."""
     return SpareCores(os.sched_getaffinity(0))
@@ -357,7 +364,9 @@ def test_one_call_beside_decoding_works_piece_by_piece_on_the_cores_free_at_each
 def test_a_large_lesson_that_ends_gives_its_memory_back(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the thread that trained, so that decoding does not wait; a small one keeps it for the next."""
     where: list[str] = []
+    forgotten: list[str] = []
     monkeypatch.setattr(kept_memory, "give_back", lambda: where.append(threading.current_thread().name) or True)
+    monkeypatch.setattr(worker.heed_require().model, "forget_slots", lambda: forgotten.append("slots"))
     assert worker.heed_open_update(spec())["ok"]
     worker.heed_close_update("u")
     assert where == []
@@ -366,11 +375,28 @@ def test_a_large_lesson_that_ends_gives_its_memory_back(worker: Worker, monkeypa
     assert worker.heed_open_update(spec())["ok"]
     worker.heed_close_update("another")
     worker.heed_close_update("u")
-    job, ends_s = beside.begin(dict), time.monotonic() + PATIENCE_S
-    while beside.result(job) is None:
-        assert time.monotonic() < ends_s
+    all_done(beside)
     assert len(where) == 1
     assert where[0].startswith("heed-trainer")
+    assert forgotten == ["slots"]
+    worker.heed_open_update(spec())
+    worker.heed_require().give_back()
+    all_done(beside)
+    assert forgotten == ["slots"]  # those of an open update stay
+
+
+def test_a_large_model_is_warm_soon_after_its_start(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two sequences, one by one, in the trainer's thread; then the memory is given back."""
+    found: list[Any] = []
+    warm_up = trainer.warm_up
+    monkeypatch.setattr(trainer, "warm_up", lambda *args: found.append(warm_up(*args)) or found[-1])
+    monkeypatch.setattr(kept_memory, "give_back", lambda: found.append("memory") or True)
+    monkeypatch.setattr(worker.heed_require(), "beside", None)
+    worker.heed_require().begin_beside(LearnConfig())
+    beside = worker.heed_require().beside
+    assert beside is not None
+    all_done(beside)
+    assert found == [{"ok": True, "error": ""}, "memory"]
 
 
 def test_what_a_small_model_computes_is_answered_at_once(worker: Worker) -> None:
