@@ -132,13 +132,18 @@ class GroupedPunicaWrapper(PunicaWrapperCPU):
 
         Axes: y [T, N], x [T, K], A_i [slots, 1, r, K], B_i [slots, 1, N_i, r].
         """
-        if not self._rows.groups and self._rows.lone is None:
+        lone = self._rows.lone
+        if not self._rows.groups and lone is None:
             return
         _, matrices = self._kept[lora_a_stacked[0].data_ptr()]
         for slot, rows in self._rows.groups:
             _add(y, rows, _product(x[rows], matrices, slot), scale)
-        if self._rows.lone is not None:
-            _add(y, self._rows.lone.rows, _own_products(x, self._rows.lone, matrices), scale)
+        if lone is None:
+            return
+        if lone.num_rows == len(x):  # all of them, as in most steps: a view of each would cost as much as a sum
+            y.add_(_own_products(x, lone, matrices), alpha=scale)
+        else:
+            _add(y, lone.rows, _own_products(x[lone.rows], lone, matrices), scale)
 
 
 def _product(x: Tensor, matrices: SlotMatrices, slot: int) -> Tensor:
@@ -150,11 +155,11 @@ def _product(x: Tensor, matrices: SlotMatrices, slot: int) -> Tensor:
 
 
 def _own_products(x: Tensor, lone: LoneRows, matrices: SlotMatrices) -> Tensor:
-    """Return the product of each row with its own slot, axes [R, N].
+    """Return the product of each of the rows x [R, K] with its own slot, axes [R, N].
 
     x A is the sum of A's rows, weighted by x; and B, a row of which has several parts, is read in pieces of one width.
     """
-    shrunk = lone.bags(x.shape[1]).sums(matrices.a_rows, x[lone.rows])
+    shrunk = lone.bags(x.shape[1]).sums(matrices.a_rows, x)
     if matrices.num_pieces > len(matrices.widths):
         shrunk = shrunk.view(lone.num_rows, -1, matrices.rank).index_select(1, matrices.parts_of_pieces)
     pieces = lone.bags(matrices.rank, matrices.num_pieces).sums(matrices.b_pieces, shrunk)

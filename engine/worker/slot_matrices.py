@@ -32,18 +32,19 @@ class SlotMatrices:
         self.num_pieces = int(pieces.sum())
         self.parts_of_pieces = torch.arange(len(b)).repeat_interleave(pieces)
         num_slots, _, _, num_inputs = a[0].shape
-        self.a_SKR = a[0].new_zeros(num_slots, num_inputs, len(a) * self.rank)
-        self.b_SrN = b[0].new_zeros(num_slots, self.rank, sum(self.widths))
+        self._take(
+            a[0].new_zeros(num_slots, num_inputs, len(a) * self.rank),
+            b[0].new_zeros(num_slots, self.rank, sum(self.widths)),
+        )
 
-    @property
-    def a_rows(self) -> Tensor:
-        """The rows of A of all slots below each other, axes [slots K, parts r]: a view."""
-        return self.a_SKR.view(-1, self.a_SKR.shape[2])
+    def _take(self, a_SKR: Tensor, b_SrN: Tensor) -> None:
+        """Take these matrices, and as views of them the rows that are added up, of all slots below each other.
 
-    @property
-    def b_pieces(self) -> Tensor:
-        """The pieces of B's rows of all slots below each other, axes [slots r pieces, a piece's width]: a view."""
-        return self.b_SrN.view(-1, self.piece_width)
+        Axes: `a_rows` [slots K, parts r], `b_pieces` [slots r pieces, a piece's width].
+        """
+        self.a_SKR, self.b_SrN = a_SKR, b_SrN
+        self.a_rows = a_SKR.view(-1, a_SKR.shape[2])
+        self.b_pieces = b_SrN.view(-1, self.piece_width)
 
     @property
     def a_stacks(self) -> Stacks:
@@ -71,7 +72,7 @@ class SlotMatrices:
         if wider == self.rank:
             return False
         pad, more = torch.nn.functional.pad, wider - self.rank
-        self.a_SKR = torch.cat([pad(part, (0, more)) for part in self.a_SKR.split(self.rank, 2)], 2)
-        self.b_SrN = pad(self.b_SrN, (0, 0, 0, more))  # rows of zeros below those of each slot
+        a_SKR = torch.cat([pad(part, (0, more)) for part in self.a_SKR.split(self.rank, 2)], 2)
+        self._take(a_SKR, pad(self.b_SrN, (0, 0, 0, more)))  # rows of zeros below those of each slot
         self.rank = wider
         return True
