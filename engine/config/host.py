@@ -16,7 +16,7 @@ class HostConfig:
     max_num_seqs: int = 16  # answers decoded at once
     max_num_batched_tokens: int = 2048  # tokens of one forward pass, prefill included
     block_size: int = 32  # tokens of one prefix-cache block; vLLM's CPU kernels want a multiple of 32
-    kv_cache_bytes: int | None = None  # None: two whole contexts on a CPU, vLLM's own profile on a GPU
+    kv_cache_bytes: int | None = None  # None: four whole contexts on a CPU, vLLM's own profile on a GPU
     max_lora_rank: int = 32  # the rank every adapter slot is padded to: the highest that is served (as in CLaaS)
     adapter_cache_bytes: int | None = None  # of host memory, for adapters kept ready; None: 16 MiB on a CPU, else 2 GiB
     max_loras_gpu: int = 8  # adapter slots in GPU memory: 174 MB each for an 8B model at rank 32

@@ -13,7 +13,7 @@ from engine.config import HostConfig
 from engine.errors import EngineStartError
 from engine.host.model_shape import ModelShape
 
-FULL_CONTEXTS = 2
+FULL_CONTEXTS = 4
 LONGEST_CPU_CONTEXT = 8192  # tokens, unless the operator wants more: beyond it a CPU reads for minutes
 SHORTEST_CONTEXT = 512
 LEAST_CACHE_BYTES = 256 << 20

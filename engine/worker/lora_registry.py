@@ -122,7 +122,7 @@ class _Loader:
         from vllm.lora.lora_model import LoRAModel
 
         record = LoRAModel(lora_request.lora_int_id, 1, {})
-        record.path = lora_request.lora_path
+        record.path, record.is_3d_lora_weight = lora_request.lora_path, False
         record.loras.update(self.layers_of(record))
         return record
 

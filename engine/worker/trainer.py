@@ -13,7 +13,7 @@ import math
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -90,14 +90,6 @@ class Trainer:
         """Return the context to compute in: the worker's own cores, and those that are free."""
         return self.beside.cores.borrowed() if self.beside is not None else nullcontext()
 
-    def begin_beside(self, learn: LearnConfig) -> None:
-        """Compute beside decoding from here on, and first what makes the first lesson no slower than the others."""
-        self.beside = Beside(SpareCores(os.sched_getaffinity(os.getppid())))
-        short, *_, long = WARM_UP_WIDTHS
-        alone = replace(learn, micro_batch_tokens=short)  # sequences one by one: a large model takes seconds for each
-        self.beside.begin(lambda: warm_up(self.model, alone, (short, long)))
-        self.give_back()
-
     def advance(self, run: TrainingUpdate, budget_s: float) -> None:
         """Work for about `budget_s`; beside decoding for longer, each piece on the cores that are free then."""
         if self.beside is None:
@@ -149,14 +141,12 @@ class Trainer:
                 self.optimizers.popitem(last=False)
 
 
-@_guarded
-def warm_up(model: TrainingModel, learn: LearnConfig, widths: Iterable[int]) -> Record:
+def warm_up(model: TrainingModel, learn: LearnConfig) -> None:
     """Run one step over full micro-batches of usual widths and discard it: the first pass of a kernel is slow."""
-    for width in widths:
+    for width in WARM_UP_WIDTHS:
         half = [1] * (width // 2)
         samples = [Sample("correction", half, 2 * half, half)] * max(1, learn.micro_batch_tokens // width)
         TrainingUpdate(model, replace(learn, steps=1, teacher="base"), samples, None).advance(math.inf)
-    return {}
 
 
 class TrainerExtension:
@@ -220,12 +210,11 @@ class TrainerExtension:
         install(lora_manager, registry)
         teacher = self.heed_load_teacher(spec["teacher_model"], model)
         self.heed_trainer = Trainer(model, registry, lora_manager, spec["max_rank"], teacher)
-        learn = LearnConfig.from_dict(spec["learn"])
-        punica.make_room(learn.lora_rank)
         if isinstance(model, LeanModel):
-            warm_up(model, learn, WARM_UP_WIDTHS)
+            warm_up(model, LearnConfig.from_dict(spec["learn"]))
         elif self.heed_settings.is_cpu:
-            self.heed_trainer.begin_beside(learn)
+            self.heed_trainer.beside = Beside(SpareCores(os.sched_getaffinity(os.getppid())))
+            self.heed_trainer.give_back()
         processes = self.heed_processes()
         return {"duration_ms": (time.perf_counter() - started) * 1e3, "vocab_size": model.vocab_size} | processes
 

@@ -9,14 +9,14 @@ from tests.engine.host.test_model_shape import SHAPE
 
 
 def test_what_is_needed_is_the_sum_of_its_parts() -> None:
-    """Two contexts in the cache, an adapter for each slot, the weights, training and the processes."""
+    """Four contexts in the cache, an adapter for each slot, the weights, training and the processes."""
     config = EngineConfig("m", Path("/data"))
     need = memory_need(SHAPE, config, 2, 17, is_cpu=False)
     assert need.weights == 2 * 134_479_872
-    assert need.kv_cache == 2 * 8192 * SHAPE.kv_bytes_per_token(2)
+    assert need.kv_cache == 4 * 8192 * SHAPE.kv_bytes_per_token(2)
     assert need.total == need.weights + need.adapters + need.training + need.kv_cache + RUNTIME_BYTES
-    longer = replace(config, host=HostConfig(max_model_len=16_384))
-    assert memory_need(SHAPE, longer, 2, 17, is_cpu=False).kv_cache == 2 * need.kv_cache
+    shorter = replace(config, host=HostConfig(max_model_len=4096))
+    assert memory_need(SHAPE, shorter, 2, 17, is_cpu=False).kv_cache == need.kv_cache // 2
 
 
 def test_a_cpu_has_its_weights_twice_and_adapters_at_the_rank_that_is_trained() -> None:

@@ -21,10 +21,10 @@ def folder(tmp_path: Path, **more: int) -> Path:
     return tmp_path
 
 
-def test_there_is_room_for_two_whole_contexts(tmp_path: Path) -> None:
+def test_there_is_room_for_four_whole_contexts(tmp_path: Path) -> None:
     """Where memory allows."""
     found = sizing.on_cpu(folder(tmp_path), HostConfig(), "bfloat16", MUCH)
-    assert (found.kv_cache_bytes, found.max_model_len, found.remark) == (2 * 8192 * TOKEN, 8192, "")
+    assert (found.kv_cache_bytes, found.max_model_len, found.remark) == (4 * 8192 * TOKEN, 8192, "")
 
 
 def test_a_very_long_context_is_cut(tmp_path: Path) -> None:
@@ -35,12 +35,12 @@ def test_a_very_long_context_is_cut(tmp_path: Path) -> None:
 
 
 def test_little_memory_shortens_the_context_and_says_so(tmp_path: Path) -> None:
-    """The remark names both settings; two of the shorter contexts fit."""
-    found = sizing.on_cpu(folder(tmp_path), HostConfig(), "bfloat16", 1 << 30)
+    """The remark names both settings; four of the shorter contexts fit."""
+    found = sizing.on_cpu(folder(tmp_path), HostConfig(), "bfloat16", 2 << 30)
     assert found.max_model_len is not None
     assert found.kv_cache_bytes is not None
     assert 512 <= found.max_model_len < 8192
-    assert found.kv_cache_bytes >= 2 * found.max_model_len * TOKEN
+    assert found.kv_cache_bytes >= 4 * found.max_model_len * TOKEN
     assert "HEED_HOST_MAX_MODEL_LEN" in found.remark
     assert "HEED_HOST_KV_CACHE_BYTES" in found.remark
 

@@ -1,13 +1,15 @@
 """engine.worker.lora_registry: adapters in the worker's memory, and those that cannot be loaded."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
 from engine.adapter_ref import CONFIG_FILE, TENSORS_FILE, ZERO_LORA_INT_ID
 from engine.training.adapter_tensors import AdapterTensors
-from engine.worker.lora_registry import LoraRegistry
+from engine.worker.lora_registry import LoraRegistry, install
 
 NAME_A, NAME_B = "m.q_proj.lora_A.weight", "m.q_proj.lora_B.weight"
 
@@ -110,3 +112,17 @@ def test_a_dropped_version_is_forgotten_with_its_failure() -> None:
     kept.drop(2)
     assert 1 not in kept
     assert not kept.failed
+
+
+def test_adapters_that_are_loaded_come_first() -> None:
+    """A new one that came before them would take the slot of one in the same batch."""
+    batches: list[list[int]] = []
+
+    def apply(requests: Any) -> None:
+        batches.append([request.lora_int_id for request in requests])
+
+    adapters = SimpleNamespace(model=torch.nn.Module(), packed_modules={}, activate_adapter=None)
+    manager = SimpleNamespace(_adapter_manager=adapters, _apply_adapters=apply, list_adapters=lambda: {4, 9})
+    install(manager, registry())
+    manager._apply_adapters([SimpleNamespace(lora_int_id=number) for number in (1, 9, 2, 4)])
+    assert batches == [[9, 4, 1, 2]]

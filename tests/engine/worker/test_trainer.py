@@ -385,20 +385,6 @@ def test_a_large_lesson_that_ends_gives_its_memory_back(worker: Worker, monkeypa
     assert forgotten == ["slots"]  # those of an open update stay
 
 
-def test_a_large_model_is_warm_soon_after_its_start(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two sequences, one by one, in the trainer's thread; then the memory is given back."""
-    found: list[Any] = []
-    warm_up = trainer.warm_up
-    monkeypatch.setattr(trainer, "warm_up", lambda *args: found.append(warm_up(*args)) or found[-1])
-    monkeypatch.setattr(kept_memory, "give_back", lambda: found.append("memory") or True)
-    monkeypatch.setattr(worker.heed_require(), "beside", None)
-    worker.heed_require().begin_beside(LearnConfig())
-    beside = worker.heed_require().beside
-    assert beside is not None
-    all_done(beside)
-    assert found == [{"ok": True, "error": ""}, "memory"]
-
-
 def test_what_a_small_model_computes_is_answered_at_once(worker: Worker) -> None:
     """Its pieces are short; there is nothing to ask after."""
     assert worker.heed_compute("heed_open_update", [spec()], False)["ok"]
