@@ -5,6 +5,7 @@ where a figure misses its target; 2 where it could not measure.
 """
 
 import asyncio
+import importlib
 import secrets
 import shutil
 import tempfile
@@ -15,45 +16,13 @@ from typing import Any
 
 from rich.console import Console
 
-from bench import (
-    claas,
-    cluster,
-    crowd,
-    dashboards,
-    gaps,
-    http,
-    intake,
-    latency,
-    memory,
-    parked,
-    population,
-    start,
-    table,
-    throughput,
-    training,
-)
-from bench.config import BenchConfig
+from bench import start, table
+from bench.config import PARTS, BenchConfig
 from bench.figures import Row
 from evals import command, provenance, server
 from evals.client import Client
+from evals.errors import MeasurementFailed
 from evals.study import Advance
-
-PARTS: dict[str, ModuleType] = {
-    "start": start,
-    "intake": intake,
-    "parked": parked,
-    "dashboards": dashboards,
-    "crowd": crowd,
-    "training": training,
-    "claas": claas,
-    "memory": memory,
-    "population": population,
-    "cluster": cluster,
-    "latency": latency,
-    "throughput": throughput,
-    "gaps": gaps,
-    "http": http,
-}
 
 GPU = "gpu"  # before the arguments: a benchmark of its own (`bench.gpu`)
 # need no running heed
@@ -102,7 +71,7 @@ async def measure(config: BenchConfig, advance: Advance) -> dict[str, Any]:
     """Return the samples of every wanted part, by its name."""
     samples: dict[str, Any] = {}
     for part in (part for part in BY_THEMSELVES if part in config.only):
-        samples[part] = await PARTS[part].measure(config, advance)
+        samples[part] = await part_of(part).measure(config, advance)
     if set(config.only) <= set(BY_THEMSELVES):
         return samples
     folder = Path(tempfile.mkdtemp(prefix="heed-measured-"))
@@ -125,19 +94,30 @@ async def _measure_running(config: BenchConfig, folder: Path, samples: dict[str,
         samples[start.WEIGHTS] = await asyncio.to_thread(provenance.weights_of, samples["model"], folder)
         samples["heed"] = await asyncio.to_thread(provenance.heed_of, config, samples["model"], folder / "data")
         for part in wanted:
-            samples[part] = await PARTS[part].measure(config, client, run_id, advance)
+            samples[part] = await part_of(part).measure(config, client, run_id, advance)
+
+
+def part_of(name: str) -> ModuleType:
+    """Return the module that measures a part; one that is not wanted need not be installed.
+
+    Raises MeasurementFailed if something it needs is missing.
+    """
+    try:
+        return importlib.import_module(f"bench.{name}")
+    except ModuleNotFoundError as error:
+        raise MeasurementFailed(f"{name} needs {error.name}, which is not installed here: make setup-dev") from error
 
 
 def rows_of(samples: dict[str, Any]) -> list[Row]:
     """Every row of the table."""
     rows: list[Row] = []
     for part in (p for p in PARTS if p in samples):
-        rows += PARTS[part].rows(samples[part])
+        rows += part_of(part).rows(samples[part])
     return rows
 
 
 def _units(config: BenchConfig) -> int:
-    return sum(PARTS[part].units(config) for part in config.only)
+    return sum(part_of(part).units(config) for part in config.only)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """The command `heed bench`, as a whole."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +76,12 @@ def test_a_real_heed_can_be_benchmarked(live_heed: LiveHeed, tmp_path: Path) -> 
         *names
     }
     assert all(sample["is_served"] for sample in written["samples"]["latency"])
+
+
+def test_a_part_that_lacks_something_does_not_keep_the_others_from_being_measured(tmp_path: Path) -> None:
+    """A cluster wants Ray, which the set-up of one machine does not install."""
+    words = ["only=cluster", "database=postgresql://127.0.0.1/none", f"out={tmp_path}"]
+    without_ray = f"import sys; sys.modules['ray'] = None; from bench import run; sys.exit(run.main({words}))"
+    ended = subprocess.run([sys.executable, "-c", without_ray], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.endswith("heed bench: cluster needs ray, which is not installed here: make setup-dev\n")
