@@ -16,3 +16,10 @@ class Finding:
     def is_ok(self) -> bool:
         """True where nothing needs doing."""
         return self.is_hint or not self.remedy
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        """The two letters that stand before it in a terminal, and their style: well, may be left undone, in the way."""
+        if not self.remedy:
+            return "ok", "green"
+        return ("--", "yellow") if self.is_hint else ("!!", "bold red")

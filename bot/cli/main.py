@@ -263,7 +263,7 @@ def examine() -> None:
 
     findings = asyncio.run(doctor.examine(settings()))
     for finding in findings:
-        mark, style = ("ok", "green") if finding.is_ok else ("!!", "bold red")
+        mark, style = finding.mark
         console.print(Text.assemble((f"{mark:<3}", style), f"{finding.name:<16} {finding.state}"), soft_wrap=True)
         if finding.remedy:
             console.print(Text(f"   {'':<16} {finding.remedy}", style="yellow"), soft_wrap=True)
