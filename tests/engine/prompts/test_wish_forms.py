@@ -1,4 +1,4 @@
-"""engine.prompts.wish_forms: wishes in many words, held against five hundred that were labelled by hand."""
+"""engine.prompts.wish_forms: wishes in many words, held against five hundred and fifty that were labelled by hand."""
 
 import csv
 from itertools import combinations, product
@@ -14,7 +14,8 @@ from evals.real.world import REAL_WISHES
 FILE = Path(__file__).with_name("wishes.tsv")
 NAMES = [
     *("brief", "sentence", "long", "bullets", "numbers", "prose", "lowercase", "capitals", "formal", "friendly"),
-    *("simple", "emoji", "plain", "spanish", "german", "french", "italian", "portuguese", "chinese", "english"),
+    *("simple", "emoji", "plain", "question", "unquestioning", "metric", "imperial", "digits", "words"),
+    *("spanish", "german", "french", "italian", "portuguese", "chinese", "english"),
 ]
 FORMS = dict(zip(NAMES, INSTRUCTIONS, strict=True))
 
@@ -44,8 +45,8 @@ def test_what_is_told_is_what_was_asked_for() -> None:
         "no need to be so formal",
         "not in German please",
         "call me Tom",
-        "put numbers as digits, would you?",
-        "write it with numbers in words",
+        "I walk five miles a day",
+        "my feet hurt",
         "begin every answer with Hello",
         "short and in Spanish",
         "thanks",
@@ -72,6 +73,10 @@ def test_instructions_are_themselves_understood() -> None:
         ("too long", "in one sentence", False),
         ("number the points", "use bullet points", True),
         ("no lists please", "number the points", True),
+        ("conclude with a question", "stop asking me questions", True),
+        ("imperial means nothing to me", "use miles", True),
+        ("write numbers as digits", "spell out numbers", True),
+        ("end with a question", "use metric units", False),
         ("in one sentence", "use bullet points", False),  # of one item
         ("in Spanish", "too long", False),
         ("too long", "too long", False),
