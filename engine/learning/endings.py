@@ -70,15 +70,18 @@ async def keep_note(
         num_tokens=num_tokens(words.text, count),
     )
 
-    def noted(s: Session) -> tuple[Feedback, Note | None]:
+    def noted(s: Session) -> LearnOutcome:
         is_open = feedback.get(s, row.id).status in OPEN
         known = next(iter(notes.by_feedback(s, row.user_id, row.id)), None)
         note = superseding.add(s, new) if is_open and known is None else known
-        return _kept(s, row, reason or (WAITS if words.state == NoteState.WHEN_ASKED else "")), note
+        ended = _kept(s, row, reason or (WAITS if words.state == NoteState.WHEN_ASKED else ""))
+        outcome = of_row(ended, version)
+        if note is None:
+            return outcome
+        older = [wish.text for wish in superseding.replaced_by(s, note)]
+        return replace(outcome, note=note.text, note_id=note.id, replaced=older)
 
-    ended, note = await database.write(noted)
-    outcome = of_row(ended, version)
-    return outcome if note is None else replace(outcome, note=note.text, note_id=note.id)
+    return await database.write(noted)
 
 
 def _kept(s: Session, row: Feedback, reason: str) -> Feedback:
