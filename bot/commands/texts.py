@@ -91,7 +91,8 @@ def noted(outcome: LearnOutcome, text: str) -> str:
     """Confirm a note, which is `text` unless heed says it otherwise, and where it stands, or say that it is none."""
     if outcome.reason.startswith(held_wishes.ALREADY):
         return outcome.reason
-    return "\n".join(filter(None, (f"Noted: {outcome.note or text}", outcome.reason)))
+    said = f"Noted: {outcome.note or text}", takes_the_place_of(outcome.replaced), outcome.reason
+    return "\n".join(filter(None, said))
 
 
 def note_line(place: int, text: str, state: str) -> str:

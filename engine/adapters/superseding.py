@@ -5,9 +5,9 @@ With both in view a teacher says now the one and now the other. Invariants: of t
 is superseded, not deleted, and holds again once the newer is gone.
 """
 
-from engine.prompts.wish_forms import INSTRUCTIONS, replaces
+from engine.prompts.wish_forms import INSTRUCTIONS, replaces, tells_of_oneself
 from storage.database import Session
-from storage.kinds import Meaning, NoteState, Scope
+from storage.kinds import FeedbackKind, Meaning, NoteState, Scope
 from storage.learning import feedback, notes
 from storage.tables import Note
 
@@ -51,4 +51,7 @@ def _is_wish(s: Session, note: Note) -> bool:
     if note.text in INSTRUCTIONS:
         return True
     said = feedback.get(s, note.feedback_id) if note.feedback_id is not None else None
-    return said is not None and (said.reading == Meaning.WISH or said.scope == Scope.ALWAYS)
+    if said is None:
+        return False
+    is_told = said.kind == FeedbackKind.NOTE and not said.reading and not tells_of_oneself(note.text)
+    return is_told or said.reading == Meaning.WISH or said.scope == Scope.ALWAYS

@@ -2,8 +2,8 @@
 
 A small model is told a wish as the plain instruction it is (`engine.prompts.wish_forms`), and a fact beside the
 questions that call it up alone: among its instructions it would say it in answer to everything (ADR 47). Invariants:
-what is no wish, by the model's own reading of it, stays in the person's words; a note that is surely a fact or a wish
-is stored as read so, and such a wish takes the place of its opposite (`engine.adapters.superseding`).
+what is no wish, by the model's own reading of it, stays in the person's words; a note that is surely a fact is stored
+as read so.
 """
 
 from engine.learning.endings import NoteWords
@@ -14,8 +14,6 @@ from storage.kinds import FeedbackKind, Meaning, NoteState
 from storage.learning import feedback
 from storage.tables import Feedback
 
-_READ = (Meaning.FACT, Meaning.WISH)  # of a note; a remark or thanks is said of an answer
-
 
 async def of_note(context: LearningContext, row: Feedback) -> NoteWords:
     """Return the note that feedback becomes. Raises as the trainer does."""
@@ -25,10 +23,8 @@ async def of_note(context: LearningContext, row: Feedback) -> NoteWords:
     reading = await context.reader.read(words) if instruction or is_note else None
     if reading is None:
         return NoteWords(words)
-    label, margin = reading.label, reading.margin
-    is_surely_read = is_note and reading.is_sure and label in _READ
-    if is_surely_read:
-        await context.database.write(lambda s: feedback.note_reading(s, row.id, label, margin, is_unsure=False))
-    if is_surely_read and label == Meaning.FACT:
+    if is_note and reading.label == Meaning.FACT and reading.is_sure:
+        margin = reading.margin
+        await context.database.write(lambda s: feedback.note_reading(s, row.id, Meaning.FACT, margin, is_unsure=False))
         return NoteWords(words, NoteState.WHEN_ASKED if context.config.learn.facts_in_message else NoteState.IN_PROMPT)
-    return NoteWords(instruction if instruction and label == Meaning.WISH else words)
+    return NoteWords(instruction if instruction and reading.label == Meaning.WISH else words)

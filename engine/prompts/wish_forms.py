@@ -44,6 +44,7 @@ _EXCLUSIVE = [frozenset(group) for group in _TOLD["exclusive"]]  # of which an a
 _DENIABLE = frozenset(_TOLD["deniable"])  # asked for, unless the words before say not to
 _DENIED = re.compile(rf"{_WORDS['<no>']}.{{0,{_DENIED_WITHIN}}}$")
 _MORE_THAN_FORM = re.compile(_any_of(_TOLD["more"]))
+_ONESELF = re.compile(_any_of(_TOLD["oneself"]))
 _OPPOSED = re.compile(rf"(?:{_any_of(_TOLD['opposed'])}).*")  # "lists instead of paragraphs" asks for lists
 
 
@@ -61,6 +62,11 @@ def replaces(newer: str, older: str) -> bool:
     """Return True if two wishes ask for forms that no answer has together: then the newer one holds."""
     forms = {instruction_of(newer), instruction_of(older)}
     return len(forms) == 2 and any(forms <= group for group in _EXCLUSIVE)
+
+
+def tells_of_oneself(text: str) -> bool:
+    """Return True if a text is about the one who says it, and so may be no wish: "I teach English"."""
+    return _ONESELF.search(text.lower()) is not None
 
 
 def _asks(words: str, instruction: str) -> bool:

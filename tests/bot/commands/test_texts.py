@@ -109,3 +109,9 @@ def test_a_note_is_confirmed_and_where_it_stands(note: str | None, reason: str, 
     """In the words that heed keeps it in; one that is there already is not noted again."""
     outcome = LearnOutcome("f", "kept", 0, note=note, reason=reason)
     assert texts.noted(outcome, "be brief") == said
+
+
+def test_a_note_names_the_one_whose_place_it_takes() -> None:
+    """As a lesson does."""
+    outcome = LearnOutcome("f", "kept", 0, note="use miles", replaced=["metric please."])
+    assert texts.noted(outcome, "use miles") == 'Noted: use miles\nIt takes the place of "metric please".'

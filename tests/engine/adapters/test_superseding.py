@@ -54,6 +54,28 @@ async def test_a_persons_own_choice_makes_it_a_wish(database: Database, ana: str
     assert await live(database, ana) == ["emoji!"]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "held"),
+    [
+        ("use miles", "imperial means nothing to me", ["imperial means nothing to me"]),
+        ("stop asking me questions", "conclude with a question", ["conclude with a question"]),
+        ("in Spanish please", "I teach English in Lima", ["in Spanish please", "I teach English in Lima"]),
+    ],
+)
+async def test_a_told_note_that_nothing_has_read_is_a_wish_if_it_tells_of_no_one(
+    database: Database, ana: str, older: str, newer: str, held: list[str]
+) -> None:
+    """A model without a probe reads no note: what speaks of the person may be a fact and replaces nothing."""
+
+    def told(s: Session, text: str) -> None:
+        row = said(s, ana, text, kind=FeedbackKind.NOTE)
+        superseding.add(s, Note(user_id=ana, feedback_id=row.id, text=text, state=NoteState.IN_PROMPT))
+
+    for text in (older, newer):
+        await database.write(lambda s, t=text: told(s, t))
+    assert await live(database, ana) == held
+
+
 async def test_an_undone_wish_gives_the_one_before_its_place_again(database: Database, ana: str) -> None:
     """And not the one before that, which it had replaced."""
     for text in ("in Spanish please", "in German please", "in French please"):

@@ -7,7 +7,7 @@ from engine.learning import endings
 from engine.learning.endings import NoteWords
 from storage.database import Database
 from storage.errors import FeedbackNotFound
-from storage.kinds import FeedbackStatus, NoteState
+from storage.kinds import FeedbackKind, FeedbackStatus, NoteState
 from storage.learning import feedback, notes, updates
 from storage.people import people
 from storage.tables import Feedback, Note, UpdateRun
@@ -50,6 +50,17 @@ async def test_a_cancelled_lesson_gives_back_what_its_wish_had_replaced(database
     assert [n.text for n in await database.read(lambda s: notes.live(s, row.user_id))] == ["Answer in English."]
     await endings.cancel(database, row.id)
     assert [n.text for n in await database.read(lambda s: notes.live(s, row.user_id))] == ["Answer in Spanish."]
+
+
+async def test_a_note_says_whose_place_it_has_taken(database: Database) -> None:
+    """The newer of two wishes that no answer can follow together holds, also where both are told."""
+    user = await database.write(lambda s: people.resolve(s, "http", "ben"))
+    for text in ("use miles", "metric please"):
+        row = Feedback(user_id=user.id, kind=FeedbackKind.NOTE, text=text)
+        stored, _ = await database.write(lambda s, row=row: feedback.add(s, row))
+        outcome = await endings.keep_note(database, stored, 0, NoteWords(text), len)
+    assert (outcome.note, outcome.replaced) == ("metric please", ["use miles"])
+    assert [n.text for n in await database.read(lambda s: notes.live(s, user.id))] == ["metric please"]
 
 
 async def test_what_has_ended_cannot_be_cancelled(database: Database) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.config import EngineConfig, LearnConfig
-from engine.learning import endings, wording
+from engine.learning import wording
 from storage.database import Database
 from storage.kinds import FeedbackKind, Meaning, NoteState
 from storage.learning import feedback, notes
@@ -76,26 +76,3 @@ async def test_a_note_that_is_surely_a_fact_is_stored_as_read_so(
     note = Note(user_id=user.id, feedback_id=row.id, text=row.text)
     kept = await database.write(lambda s: notes.add(s, note))
     assert await database.read(lambda s: notes.facts(s, user.id)) == ({kept.id} if is_stored else set())
-
-
-@pytest.mark.parametrize(
-    ("is_sure", "replaced", "live"),
-    [(True, ["use miles"], ["metric please"]), (False, [], ["use miles", "metric please"])],
-)
-async def test_a_note_that_is_surely_a_wish_takes_the_place_of_its_opposite(
-    database: Database, is_sure: bool, replaced: list[str], live: list[str]
-) -> None:
-    """A prompt with both would be followed now one way and now the other."""
-    user = await database.write(lambda s: people.resolve(s, "http", "ana"))
-    host = SimpleNamespace(trainability=SimpleNamespace(can_learn=True))
-    config = SimpleNamespace(learn=LearnConfig())
-    context: Any = SimpleNamespace(
-        config=config, reader=Reads(Meaning.WISH, is_sure=is_sure), host=host, database=database
-    )
-    for text in ("use miles", "metric please"):
-        row = Feedback(user_id=user.id, kind=FeedbackKind.NOTE, text=text)
-        stored, _ = await database.write(lambda s, row=row: feedback.add(s, row))
-        words = await wording.of_note(context, stored)
-        outcome = await endings.keep_note(database, stored, 0, words, len)
-    assert outcome.replaced == replaced
-    assert [note.text for note in await database.read(lambda s: notes.live(s, user.id))] == live
