@@ -33,6 +33,7 @@ from bot.commands.texts import (
     UNCALIBRATED,
     learned_line,
     sentence,
+    takes_the_place_of,
 )
 from bot.core.rewrites import ideal_text
 from bot.errors import ServerError, ServerRefused
@@ -343,7 +344,8 @@ def _outcome_line(given: Json) -> str:
     if given["status"] == "rejected":
         return f"Not learned. {sentence(given.get('reason', '')) or DID_WORSE}"
     words = {"queued": QUEUED, "kept": NOTED, "cancelled": CANCELLED}
-    return str(given.get("ask") or given.get("reason") or words[given["status"]])
+    said = given.get("ask") or given.get("reason") or words[given["status"]]
+    return f"{said} {takes_the_place_of(given.get('replaced', []))}".rstrip()
 
 
 def heat_map(heat: list[list[Any]]) -> Text:

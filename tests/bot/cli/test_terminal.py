@@ -595,6 +595,7 @@ class Terminal:
             {"status": "kept", "is_unsure": True},
             "Noted. Only this answer, or from now on? /justthis or /fromnowon says so.",
         ),
+        ({"status": "kept", "replaced": ["use miles"]}, 'Noted. It takes the place of "use miles".'),
         ({"status": "cancelled"}, "Cancelled. Nothing was learned from it."),
         ({"status": "queued"}, "Noted. heed will learn it as soon as it can."),
     ],
