@@ -78,10 +78,11 @@ def take_back(s: Session, complaint: Feedback, number: int, reason: str) -> Undo
 
 
 def delete_note(s: Session, user_id: str, note_id: str) -> bool:
-    """Delete a note. Return True if an update was taught it. Raises NoteNotFound."""
+    """Delete a note; what it had replaced holds again. Return True if an update was taught it. Raises NoteNotFound."""
     note = note_rows.get(s, user_id, note_id)
     was_live = note.state in note_rows.LIVE
     note_rows.set_state(s, note.id, NoteState.DELETED)
+    superseding.bring_back(s, user_id)
     path = _path(s, user_id, people.get(s, user_id).active_version)
     taught = {v.feedback_id for v in path} - {None}
     is_taken_in = any(v.feedback_id is None for v in path) and _is_taken_in(s, note)

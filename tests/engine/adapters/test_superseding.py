@@ -84,6 +84,14 @@ async def test_an_undone_wish_gives_the_one_before_its_place_again(database: Dat
     assert await live(database, ana) == ["in German please"]
 
 
+async def test_a_deleted_wish_gives_the_one_before_its_place_again(database: Database, ana: str) -> None:
+    """As an undone one does."""
+    await database.write(lambda s: noted(s, ana, "in Spanish please"))
+    newer = await database.write(lambda s: noted(s, ana, "in German please"))
+    await database.write(lambda s: undo.delete_note(s, ana, newer.id))
+    assert await live(database, ana) == ["in Spanish please"]
+
+
 async def test_other_people_keep_theirs(database: Database, ana: str) -> None:
     """A wish replaces its own person's alone."""
     ben = await database.write(lambda s: person(s, "ben"))
