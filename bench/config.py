@@ -11,7 +11,7 @@ PARTS = (
     "start", "intake", "parked", "dashboards", "crowd", "training", "claas", "memory", "population", "latency",
     "throughput", "gaps", "http", "cluster",
 )  # fmt: skip
-DEFAULT_PARTS = PARTS[:-1]  # not the cluster, which needs a server's database
+DEFAULT_PARTS = tuple(part for part in PARTS if part != "cluster")  # which needs a server's database
 
 
 @dataclass(frozen=True)

@@ -58,10 +58,9 @@ def instruction_of(wish: str) -> str:
     return asked.pop() if len(asked) == 1 else ""
 
 
-def replaces(newer: str, older: str) -> bool:
-    """Return True if two wishes ask for forms that no answer has together: then the newer one holds."""
-    forms = {instruction_of(newer), instruction_of(older)}
-    return len(forms) == 2 and any(forms <= group for group in _EXCLUSIVE)
+def exclude(instruction: str, other: str) -> bool:
+    """Return True if two instructions ask for forms that no answer has together; an empty one asks for none."""
+    return instruction != other and any({instruction, other} <= group for group in _EXCLUSIVE)
 
 
 def tells_of_oneself(text: str) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.pocket.style import DIRECTIONS
-from engine.prompts.wish_forms import INSTRUCTIONS, instruction_of, replaces
+from engine.prompts.wish_forms import INSTRUCTIONS, exclude, instruction_of
 from evals.cases import wish_for
 from evals.real.world import REAL_WISHES
 
@@ -18,6 +18,11 @@ NAMES = [
     *("spanish", "german", "french", "italian", "portuguese", "chinese", "english"),
 ]
 FORMS = dict(zip(NAMES, INSTRUCTIONS, strict=True))
+
+
+def replaces(newer: str, older: str) -> bool:
+    """Return True if two wishes ask for forms that no answer has together."""
+    return exclude(instruction_of(newer), instruction_of(older))
 
 
 def labelled() -> list[tuple[str, str]]:
