@@ -25,7 +25,7 @@ ALONE = {  # one sample, nothing held still, and the whole parent: what the othe
     "reads_hindsight": True, "reads_own_note": False, "shows_rewrites": True, "facts_in_message": False,
     "opening_weight": 1.0, "closing_weight": 1.0, "guidance_scale": 1.0,
     "whole_first_step": True, "mini_batch_samples": 4, "max_teacher_rollouts": 0, "num_openings": 0, "work_steps": 1,
-    "work_rate": 1.0, "work_first_steps": 0,
+    "work_rate": 1.0, "work_first_steps": 0, "lora_rank": 16,
 }  # fmt: skip
 _PUBLISHED = {**ALONE, "reads_notes": False, "keeps_optimizer": True, "lora_rank": 32, "lora_alpha": 64}
 _FEW_STEPS, _FEW_STEPS_REAL = (1e-2, 3e-2, 1e-1, 3e-1, 1.0), (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # rates for one to four

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.calibration import choices, record
+from engine.calibration import choices
 from engine.calibration.record import Calibration
 from engine.calibration.trials import PLACEBOS, WISHES, GivesTrials, Trial
 from engine.config import EngineConfig
@@ -37,7 +37,6 @@ class Calibrator:
         placebo = [await self._trials.give(text, learn) for text in PLACEBOS]
         return replace(
             self._before,
-            measured_with=record.settings_hash(self._learn),
             is_measured=True,
             learn=self._before.learn | {"learning_rate": rate},
             gate=choices.bounds(good),

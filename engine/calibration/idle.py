@@ -77,9 +77,8 @@ class IdleCalibration:
         self._before = before
         self._is_idle = is_idle
         self._fit = fit
-        name = record.file_name(before.fingerprint, record.settings_hash(config.learn))
         self._given = trials
-        self._trials = KeptTrials(trials, record.folder_of(config.data_dir) / f"{name}.trials")
+        self._trials = KeptTrials(trials, record.folder_of(config.data_dir) / f"{before.file_name}.trials")
         self._is_fitted = self._trials.num_done > 0
         self._num_failures = 0
         self._is_over = before.is_measured or not config.sleep.calibrates

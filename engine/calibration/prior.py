@@ -20,6 +20,7 @@ _CHANGE_PER_RATE = 12.0  # of the bound; a good lesson changes a value by 3 to 4
 _LOWEST_RATE, _HIGHEST_RATE = 1e-5, 1e-2
 _WIDE_GATE = {"max_divergence_left": 0.7, "max_unasked": 0.15, "max_unasked_worst": 0.6}
 REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
+    "lora_rank": 8,  # with alpha as it is, so that a rate does as much as at any other rank
     "steps": 18,
     "whole_first_step": False,  # the first pass for the guided teacher has measured a fresh adapter already
     "mini_batch_samples": 8,

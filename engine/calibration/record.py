@@ -1,8 +1,9 @@
 """The calibration of one model: the learning and gate settings that were measured on it, and the figures behind them.
 
 Owns the file format and where the files are. A calibration belongs to a model's fingerprint and to the settings it was
-measured with (adapter shape, loss, teacher): with others it does not hold. Invariants: what an operator has set himself
-is never replaced; a file that cannot be read counts as none; files are written whole or not at all.
+measured with (adapter shape, loss, teacher), as the operator gave them: with others it does not hold. It may choose
+some of them itself, as the rank. Invariants: what an operator has set himself is never replaced; a file that cannot be
+read counts as none; files are written whole or not at all.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ class Calibration:
 
     model: str
     fingerprint: str
-    measured_with: str  # hash of the settings that it depends on
+    measured_with: str  # hash of the given settings that it depends on
     is_measured: bool
     learn: dict[str, Any] = field(default_factory=dict)
     gate: dict[str, Any] = field(default_factory=dict)
@@ -56,7 +57,7 @@ def file_name(fingerprint: str, measured_with: str) -> str:
 
 
 def settings_hash(learn: LearnConfig) -> str:
-    """Return 8 hex digits over the settings that a calibration depends on."""
+    """Return 8 hex digits over the given settings that a calibration depends on."""
     values = {name: learn.to_dict()[name] for name in MEASURED_WITH}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]
 

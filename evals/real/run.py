@@ -149,7 +149,8 @@ def units(config: RealConfig) -> int:
     of_wishes = sum(person.lessons_of(p, config.wishes) for p in config.only if p in WISH_PARTS)
     of_sequence = (2 + len(config.wishes)) * sum(part in config.only for part in ("retention", "closed"))
     once = ("closed" in config.only) + len(remarks.KINDS) * ("remarks" in config.only)
-    return config.seeds * (of_wishes + of_sequence + ("facts" in config.only)) + once
+    more = sum(part in config.only for part in ("closed", "facts"))  # the closed questions with notes, and facts
+    return config.seeds * (of_wishes + of_sequence + more) + once
 
 
 def targets_table(summary: dict[str, Any]) -> Table:

@@ -71,6 +71,7 @@ TARGETS = (
     Target("neutral KL per token, median lesson", 0.03, False, _of("neutral_kl", "median")),
     Target("neutral KL per token, worst lesson", None, False, _of("neutral_kl", "worst")),
     Target("closed questions lost, points", 2.0, False, _of("closed", "points_lost")),
+    Target("closed questions lost by the notes alone, points", None, False, _of("closed", "note_points_lost")),
     Target("other answers changed by remarks", 0.03, False, _of("remarks", "changed")),
     Target("lessons accepted, of wishes the model can follow", 0.95, True, _of("accepted", "followable")),
     Target("seconds of a lesson, median", 40.0, False, _of("lesson_s", "median")),
@@ -155,13 +156,14 @@ def _accepted(lessons: Sequence[Record], rows: Sequence[Record]) -> dict[str, An
 
 def _closed(answers: Sequence[Record]) -> dict[str, Any] | None:
     """Return the shares of right answers, and the points lost: the mean over the persons, and the worst."""
-    base = _share([r["is_right"] for r in answers if r["arm"] == "base"])
+    base, noted = (_share([r["is_right"] for r in answers if r["arm"] == arm]) for arm in ("base", "note"))
     seeds = sorted({r["seed"] for r in answers if r["arm"] == "weights"})
     after = [mean(r["is_right"] for r in answers if (r["arm"], r["seed"]) == ("weights", seed)) for seed in seeds]
     if base is None or not after:
         return None
     lost = [100 * (base - share) for share in after]
-    return {"base": base, "weights": mean(after), "points_lost": round(mean(lost), 2), "worst": round(max(lost), 2)}
+    found = {"base": base, "weights": mean(after), "points_lost": round(mean(lost), 2), "worst": round(max(lost), 2)}
+    return found | ({} if noted is None else {"note": noted, "note_points_lost": round(100 * (base - noted), 2)})
 
 
 def _remarks(records: Sequence[Record]) -> dict[str, Any] | None:

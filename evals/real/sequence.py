@@ -2,14 +2,15 @@
 
 Owns that person, who is shared: four wishes that one answer can follow together (first those that the model can follow
 at all), corrected one after another with ordinary chats between. Retention asks if the weights hold each of them,
-beside the ceiling (all notes in the prompt); the closed questions ask how much of what the base model knows is lost.
+beside the ceiling (all notes in the prompt); the closed questions ask how much of what the base model knows is lost,
+beside what the notes alone would cost: a wish for a language that a model speaks badly costs it what it knows.
 Invariant: neither is asked before the last lesson; a closed question counts if one of its accepted answers is in the
 answer as whole words.
 """
 
 import asyncio
 
-from evals.client import Client
+from evals.client import Client, Notes
 from evals.real.ceiling import ask_ceiling, can_follow
 from evals.real.study import RealStudy, arms_of
 from evals.real.world import RealWish, compatible, read_rows, real_prompts, says
@@ -31,11 +32,13 @@ async def retention(study: RealStudy, seed: int) -> None:
 
 
 async def closed(study: RealStudy, seed: int) -> None:
-    """Ask the closed questions of the base model, once, and of a person after their lessons."""
+    """Ask the closed questions of the base model, once, of a person after their lessons, and of one with the notes."""
     await _teach_once(study, seed)
     if seed == 0:
         await study.once(BASE_UNIT, lambda: _ask_closed(study, seed, "base", study.base))
     await study.once(f"closed/{seed}", lambda: _ask_closed(study, seed, "weights", _person(study, seed)))
+    noted = study.name("closed", seed, "n")
+    await study.once(f"closed/{seed}/note", lambda: _ask_noted(study, seed, noted), noted)
 
 
 def _person(study: RealStudy, seed: int) -> str:
@@ -63,10 +66,16 @@ async def _teach(study: RealStudy, seed: int, person: str) -> None:
         await study.correct(person, wish, prompt, seed)
 
 
-async def _retained(study: RealStudy, seed: int, noted: str) -> None:
+async def _note_all(study: RealStudy, seed: int, noted: str) -> list[RealWish]:
+    """Give a person all the wishes of a seed as notes, and return them."""
     wishes = _wishes(study, seed)
     for wish in wishes:
         await study.client.note(noted, study.words(wish, seed))
+    return wishes
+
+
+async def _retained(study: RealStudy, seed: int, noted: str) -> None:
+    wishes = await _note_all(study, seed, noted)
     asked = study.probes(seed, "retention")
     texts = {"base": await study.base_answers(asked)}
     arms = arms_of(noted, _person(study, seed))[:2]
@@ -76,10 +85,15 @@ async def _retained(study: RealStudy, seed: int, noted: str) -> None:
             study.judge({"part": "retention", "seed": seed, "arm": arm}, wish, found, asked)
 
 
-async def _ask_closed(study: RealStudy, seed: int, arm: str, person: str) -> None:
+async def _ask_noted(study: RealStudy, seed: int, noted: str) -> None:
+    await _note_all(study, seed, noted)
+    await _ask_closed(study, seed, "note", noted, "auto")
+
+
+async def _ask_closed(study: RealStudy, seed: int, arm: str, person: str, notes: Notes = "off") -> None:
     client = study.client.brief(BRIEF_TOKENS)
     model = BASE_MODEL if arm == "base" else "heed"
-    texts = await asyncio.gather(*(_ask(client, person, question, model) for question, _ in CLOSED))
+    texts = await asyncio.gather(*(_ask(client, person, question, notes, model) for question, _ in CLOSED))
     for (question, accepted), text in zip(CLOSED, texts, strict=True):
         study.journal.record({
             "event": "closed", "seed": seed, "arm": arm, "question": question, "text": text,
@@ -87,6 +101,6 @@ async def _ask_closed(study: RealStudy, seed: int, arm: str, person: str) -> Non
         })  # fmt: skip
 
 
-async def _ask(client: Client, person: str, question: str, model: str) -> str:
-    answer = await client.chat(person, [{"role": "user", "content": question + BRIEFLY}], notes="off", model=model)
+async def _ask(client: Client, person: str, question: str, notes: Notes, model: str) -> str:
+    answer = await client.chat(person, [{"role": "user", "content": question + BRIEFLY}], notes=notes, model=model)
     return answer.text

@@ -38,15 +38,17 @@ class World:
 
 
 async def test_the_best_rate_is_kept_and_gates_are_set_around_its_lessons(tmp_path: Path) -> None:
-    """Every wish is given at the chosen rate, the placebos there only; what it found can be stored and applied."""
+    """Every wish is given at the chosen rate, the placebos there only; what it found is what the next start finds.
+
+    Also where the estimate has set what a calibration depends on.
+    """
     config = EngineConfig("m", tmp_path)
-    estimate = Calibration(
-        "m", "f" * 16, record.settings_hash(config.learn), False, {"learning_rate": FIRST, "steps": 20}
-    )
+    estimated = {"learning_rate": FIRST, "steps": 20, "lora_rank": 8}
+    estimate = Calibration("m", "f" * 16, record.settings_hash(config.learn), False, estimated)
     world, lines = World(), list[str]()
-    found = await Calibrator(world, config, estimate).run(lines.append)
+    found = await Calibrator(world, estimate.applied(config), estimate).run(lines.append)
     assert found.is_measured
-    assert found.learn == {"learning_rate": 2 * FIRST, "steps": 20}
+    assert found.learn == estimated | {"learning_rate": 2 * FIRST}
     assert {rate for _, rate in world.given} == {FIRST / 2, FIRST, 2 * FIRST, 4 * FIRST}
     assert [text for text, rate in world.given if rate == 2 * FIRST] == [*WISHES, *PLACEBOS]
     assert found.gate["max_divergence_left"] == 0.6

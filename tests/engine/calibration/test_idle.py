@@ -30,12 +30,13 @@ class Idle:
         self.num_fits = 0
         self.config = EngineConfig("m", data_dir, sleep=ConsolidationConfig(**{"look_every_s": 0.05, **sleep}))
         learn = self.config.learn
-        self.estimate = Calibration("m", MODEL, record.settings_hash(learn), False, {"learning_rate": FIRST})
+        estimated = {"learning_rate": FIRST, "lora_rank": 8}
+        self.estimate = Calibration("m", MODEL, record.settings_hash(learn), False, estimated)
         self.calibration = self.again(self.estimate)
 
     def again(self, before: Calibration) -> IdleCalibration:
         """Return what the next start would have."""
-        return IdleCalibration(self.world, self.config, before, lambda: self.is_idle, self._fit)
+        return IdleCalibration(self.world, before.applied(self.config), before, lambda: self.is_idle, self._fit)
 
     async def _fit(self, progress: Callable[[str], None]) -> None:
         self.num_fits += 1

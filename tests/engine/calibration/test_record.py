@@ -81,6 +81,6 @@ def test_every_shipped_one_can_be_applied(path: Path, tmp_path: Path) -> None:
     found = record._read(path)
     assert found is not None
     assert found.file_name == path.name
-    config = found.applied(EngineConfig("m", tmp_path))
-    assert config.learn.learning_rate == found.learn["learning_rate"]
-    assert record.settings_hash(config.learn) == found.measured_with
+    given = EngineConfig("m", tmp_path)
+    assert found.applied(given).learn.learning_rate == found.learn["learning_rate"]
+    assert record.settings_hash(given.learn) == found.measured_with

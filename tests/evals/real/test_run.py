@@ -64,7 +64,7 @@ async def test_a_result_holds_every_target_and_how_it_was_made(
             assert await run_real(config, Console(width=150)) == 0
     found = json.loads((tmp_path / "two" / "real.json").read_text())
     rows = {row["name"]: row for row in found["targets"]}
-    assert len(rows) == 15
+    assert len(rows) == 16
     assert rows["adoption ratio, worst wish"]["is_met"] is True
     assert rows["other answers changed by remarks"]["value"] == 0.0
     assert rows["facts made up"] | {"target": 0} == {

@@ -52,14 +52,17 @@ def test_an_answer_that_the_first_lesson_never_moved_does_not_count() -> None:
 
 
 def test_closed_questions_are_held_against_the_base() -> None:
-    """In points, the mean of the persons and the worst."""
+    """In points, the mean of the persons and the worst, beside what the notes alone cost."""
     right = {("base", 0): [True] * 4, ("weights", 0): [True] * 4, ("weights", 1): [True, True, True, False]}
     records = [
         {"event": "closed", "arm": arm, "seed": seed, "is_right": one}
         for (arm, seed), found in right.items()
         for one in found
     ]
-    assert summarise(records)["closed"] == {"base": 1, "weights": 0.875, "points_lost": 12.5, "worst": 25}
+    found = {"base": 1, "weights": 0.875, "points_lost": 12.5, "worst": 25}
+    assert summarise(records)["closed"] == found
+    noted = [{"event": "closed", "arm": "note", "seed": 0, "is_right": one} for one in (True, False)]
+    assert summarise([*records, *noted])["closed"] == found | {"note": 0.5, "note_points_lost": 50}
 
 
 def test_nothing_known_is_no_figure() -> None:

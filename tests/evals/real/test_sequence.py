@@ -6,7 +6,7 @@ from engine.prompts.bank import load_bank
 from evals.journal import Journal
 from evals.real.run import PART_WORK, RealConfig
 from evals.real.score import summarise
-from evals.real.sequence import CLOSED, NUM_CHATS
+from evals.real.sequence import BRIEFLY, CLOSED, NUM_CHATS
 from evals.real.study import RealStudy
 from evals.real.world import says
 from tests.evals.brief_heed import BriefHeed, served
@@ -35,7 +35,11 @@ async def test_one_person_serves_both_parts() -> None:
     found = summarise(journal.records)
     ratios = {(row["part"], row["wish"]): row["ratio"] for row in found["wishes"]}
     assert ratios["retention", "shorter"] == 1.0
-    assert found["closed"] == {"base": 0.0, "weights": 0.0, "points_lost": 0.0, "worst": 0.0}
+    of_noted = {text for user, text in heed.asked if user.endswith("closed-0-n")}
+    assert of_noted == {question + BRIEFLY for question, _ in CLOSED}
+    assert found["closed"] == {
+        "base": 0.0, "weights": 0.0, "points_lost": 0.0, "worst": 0.0, "note": 0.0, "note_points_lost": 0.0,
+    }  # fmt: skip
 
 
 async def test_a_person_who_learns_nothing_holds_nothing() -> None:
