@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 GIVEN = "given"  # the finish reason of an answer that heed did not write (`engine.generation.external_answer`)
 STOPPED = "stopped"  # the finish reason of an answer that the person ended
+REPEATED = "repetition"  # of one that was ended because it said one passage over and over, in vLLM's word
 NOT_TEXT = re.compile("[\x00\ud800-\udfff]")  # characters that cannot be stored as text
 # {"role": "system" | "user" | "assistant" | "tool", "content": text}; an answer may have "tool_calls" in OpenAI's form,
 # with arguments as JSON text, and a tool's result the "tool_call_id" of its call.
@@ -37,6 +38,7 @@ class Sampling:
     tool_choice: str = "auto"  # "required", or the name of the function that has to be called
     parallel_tool_calls: bool = True  # several in one answer
     structural_tag: str = ""  # a grammar of vLLM's that the answer has to fit; the engine's word
+    may_repeat: bool = False  # one passage without end, as a file may; the engine's word
     keeps_special: bool = False  # in the text, for models whose marks of thoughts are special tokens; the engine's word
 
 
@@ -81,7 +83,7 @@ class GenerateResult:
     logprobs: list[float]
     adapter_version: int
     sampling: dict[str, Any]
-    finish_reason: str  # "stop" | "length" | "abort" | STOPPED | GIVEN
+    finish_reason: str  # "stop" | "length" | "abort" | STOPPED | REPEATED | GIVEN
     num_cached_tokens: int
     time_to_first_token_s: float
     duration_s: float

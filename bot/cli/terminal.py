@@ -41,6 +41,7 @@ from bot.errors import ServerError, ServerRefused
 HINT = "Ask something, then say what was wrong with the answer: /feedback too long. /help lists more, Ctrl-D ends."
 AGAIN = "Press Ctrl-C once more, or Ctrl-D, to end."
 STOPPED = "stopped"
+REPEATED = "ended by heed: it only repeated itself"
 NAME = ("heed  ", "bold magenta")
 UP, DOWN = "spring_green3", "orange_red1"
 STRONG, WEAK = 1.0, 0.15  # nats from which a token is shown bold, or at all
@@ -218,6 +219,7 @@ class TerminalChat:
 
     async def _show_answer(self, chunks: AsyncGenerator[Json, None]) -> None:
         self._name()
+        is_repeating = False
         wrap = WordWrap(self._console.width, len(NAME[0])) if self._console.is_terminal else None
         try:
             async with aclosing(chunks):
@@ -232,9 +234,10 @@ class TerminalChat:
                         self._raw(wrap.feed(piece) if wrap else piece)
                     if "heed" in chunk:  # the last piece: from here on it is stored
                         self._last_id = chunk["id"]
+                        is_repeating = chunk["heed"].get("finish_reason") == "repetition"
             self._raw((wrap.rest() if wrap else "") + "\n")
-            if self._stopping is not None:
-                self._say(STOPPED, "dim")
+            if self._stopping is not None or is_repeating:
+                self._say(REPEATED if is_repeating else STOPPED, "dim")
         finally:
             self._written_id, self._stopping = "", None
 

@@ -89,6 +89,7 @@ class Generator:
         sampling = replace(
             request.sampling,
             max_tokens=min(longest or room, room),
+            may_repeat=bool(request.tools),
             keeps_special=keeps_special,
             structural_tag=form.structural_tag,
         )

@@ -10,6 +10,12 @@ from typing import Any
 from engine.adapter_ref import AdapterRef
 from engine.requests import Sampling
 
+_CIRCLE = (
+    96,
+    48,
+    4,
+)  # most and least tokens of a passage, which may hold a shorter one some times, and how often it is said
+
 
 @dataclass(frozen=True)
 class HostChunk:
@@ -19,7 +25,7 @@ class HostChunk:
     token_ids: list[int]
     logprobs: list[float]  # at the sampling temperature; of the raw distribution when greedy
     top_logprobs: list[dict[int, float]] | None
-    finish_reason: str | None  # "stop" | "length" | "abort", on the last chunk
+    finish_reason: str | None  # "stop" | "length" | "abort" | REPEATED, on the last chunk
     num_cached_tokens: int
 
 
@@ -31,10 +37,11 @@ def tokens_input(token_ids: list[int]) -> Any:
 
 
 def in_pieces(sampling: Sampling) -> Any:
-    """Return vLLM's parameters for an answer that is streamed."""
+    """Return vLLM's parameters for an answer that is streamed; one that goes round in circles is ended."""
     from vllm import SamplingParams
-    from vllm.sampling_params import RequestOutputKind
+    from vllm.sampling_params import RepetitionDetectionParams, RequestOutputKind
 
+    is_limited = not (sampling.may_repeat or sampling.logit_bias or structured(sampling))
     return SamplingParams(
         structured_outputs=structured(sampling),
         frequency_penalty=sampling.frequency_penalty,
@@ -50,6 +57,7 @@ def in_pieces(sampling: Sampling) -> Any:
         seed=sampling.seed,
         stop=list(sampling.stop) or None,
         logprobs=sampling.top_logprobs,
+        repetition_detection=RepetitionDetectionParams(*_CIRCLE) if is_limited else None,
         output_kind=RequestOutputKind.DELTA,
     )
 
@@ -78,6 +86,7 @@ def in_one_piece(sampling: Sampling) -> Any:
 
     params = in_pieces(sampling)
     params.output_kind, params.detokenize = RequestOutputKind.FINAL_ONLY, False
+    params.repetition_detection = None  # who asked for it looks for circles themselves
     return params
 
 

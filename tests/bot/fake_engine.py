@@ -78,6 +78,7 @@ class FakeEngine:
         self.lesson_share: float | None = None  # how far a lesson says that it is; None: as its time
         self._lessons_under_way: dict[str, tuple[float, asyncio.Future[bool]]] = {}  # since when; its end: cancelled?
         self.thoughts = ""  # what it thinks before every answer
+        self.ends_as = ""  # the finish reason of answers that would end by themselves; empty: "stop"
         self.learning = ModelLearning(architecture="Fake", learning_rate=0.001, steps=20)
         self.sampling = Sampling()  # that the model asks for
         self.skills = ModelSkills(True, True, lambda token_id: self._texts[token_id].encode())
@@ -423,6 +424,7 @@ class FakeEngine:
         text, finish_reason = cut(text, request.sampling.stop, request.sampling.max_tokens)
         prompt_ids = self._ids(" ".join(message["content"] for message in request.messages))
         ids = self._ids(self.thoughts) + self._ids(text)
+        finish_reason = self.ends_as if finish_reason == "stop" and self.ends_as else finish_reason
         return GenerateResult(
             text, request.messages, noted, prompt_ids, ids, [-0.25] * len(ids), version,
             asdict(request.sampling) | ({TOOLS: request.tools} if request.tools else {}), finish_reason, 0, 0.01, 0.02,

@@ -29,7 +29,7 @@ from bot.http.protocol.auth import author, spend
 from bot.http.protocol.errors import body_of
 from bot.http.protocol.openapi import gives
 from bot.http.protocol.responses import Stopped
-from engine.requests import STOPPED, ChatMessage, Delta, GenerateResult, Sampling
+from engine.requests import REPEATED, STOPPED, ChatMessage, Delta, GenerateResult, Sampling
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -208,8 +208,8 @@ def _thoughts(reasoning: str) -> responses.Thoughts:
 
 
 def finish_reason(result: GenerateResult) -> str:
-    """Return why an answer ended, in OpenAI's words: one that the person stopped has ended with `stop`."""
-    reason = "stop" if result.finish_reason == STOPPED else result.finish_reason
+    """Return why an answer ended, in OpenAI's words: one that the person or heed ended has ended with `stop`."""
+    reason = "stop" if result.finish_reason in (STOPPED, REPEATED) else result.finish_reason
     return "tool_calls" if result.tool_calls and reason == "stop" else reason
 
 
@@ -221,6 +221,7 @@ def heed_info(result: GenerateResult) -> responses.HeedInfo:
         time_to_first_token_s=result.time_to_first_token_s,
         duration_s=result.duration_s,
         waited_s=result.waited_s,
+        finish_reason=result.finish_reason,
     )
 
 

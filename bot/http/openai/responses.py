@@ -39,13 +39,18 @@ class Usage(JsonResponse):
 
 
 class HeedInfo(JsonResponse):
-    """heed's own fields about an answer, beyond OpenAI's."""
+    """heed's own fields about an answer, beyond OpenAI's.
+
+    `finish_reason` is heed's own word for why it ended: `stopped` by the person, `repetition` by heed, since it only
+    said one passage over and over.
+    """
 
     adapter_version: int
     notes: list[str]
     time_to_first_token_s: float
     duration_s: float
     waited_s: float
+    finish_reason: str
 
 
 class Token(JsonResponse):

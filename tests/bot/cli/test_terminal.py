@@ -307,6 +307,14 @@ async def test_ctrl_c_ends_the_answer_only(client: HeedClient, heed: Heed) -> No
     assert [(row["finish_reason"], row["text"][:3]) for row in history["data"][0]] == [("stopped", "You")]
 
 
+async def test_an_answer_that_repeats_itself_says_why_it_ends(client: HeedClient, heed: Heed) -> None:
+    """Behind its text; another answer says nothing of it."""
+    heed.engine.ends_as = "repetition"
+    assert "know more?\nended by heed: it only repeated itself\n" in await talk(client, "bees")
+    heed.engine.ends_as = ""
+    assert "repeated itself" not in await talk(client, "ants")
+
+
 async def test_answers_are_not_markup(client: HeedClient, heed: Heed) -> None:
     """What looks like rich's markup or a link is shown as it is."""
     assert "[red]bees[/red] [link=x]" in await talk(client, "[red]bees[/red] [link=x]")

@@ -55,6 +55,14 @@ async def test_a_finished_answer_ends_with_the_end_of_its_turn(live: Live) -> No
     assert "<|im_end|>" not in result.text
 
 
+async def test_an_answer_with_tools_may_repeat_itself(live: Live) -> None:
+    """A file that it writes may; any other answer is ended there (`engine.host.vllm_types`)."""
+    tool = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": {}}}
+    user, brief = await live.person(), Sampling(max_tokens=2)
+    answers = [await live.result(user, QUESTION, sampling=brief, tools=tools) for tools in ((), (tool,))]
+    assert [answer.sampling["may_repeat"] for answer in answers] == [False, True]
+
+
 async def test_a_stopped_answer_ends_with_what_was_written(live: Live) -> None:
     """It has the tokens so far, its reason is its own, and vLLM writes no more of it."""
     stop = asyncio.Event()

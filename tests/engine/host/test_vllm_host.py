@@ -24,7 +24,7 @@ from engine.host import vllm_host
 from engine.host.running_engine import HEALTH_INTERVAL_S, RunningEngine
 from engine.host.vllm_host import VllmHost
 from engine.host.vllm_types import HostChunk
-from engine.requests import Sampling
+from engine.requests import REPEATED, Sampling
 from engine.worker.watchdog import ProcessId
 from tests.engine.death import Death
 from tests.engine.live import Live
@@ -231,6 +231,17 @@ async def test_leaving_a_stream_ends_it_in_vllm(host: VllmHost) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while host._running.llm.output_processor.has_unfinished_requests():  # noqa: ASYNC110 - vLLM has no event for it
             await asyncio.sleep(0.01)
+
+
+async def test_an_answer_that_only_repeats_itself_is_ended(host: VllmHost) -> None:
+    """Four times 48 tokens of one line end suffice; one that may repeat itself goes on to its limit."""
+    blanks = host.tokenizer("\n" * 6, add_special_tokens=False)["input_ids"]
+    ended, free = [
+        await answer(host, blanks, sampling=Sampling(max_tokens=300, may_repeat=may)) for may in (False, True)
+    ]
+    assert (ended.finish_reason, free.finish_reason) == (REPEATED, "length")
+    assert 192 <= len(ended.token_ids) < len(free.token_ids) == 300
+    assert free.token_ids[: len(ended.token_ids)] == ended.token_ids
 
 
 async def test_a_prompt_that_does_not_fit_is_refused(host: VllmHost) -> None:

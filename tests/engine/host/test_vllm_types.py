@@ -33,6 +33,16 @@ def test_an_answer_in_one_piece_is_sampled_alike_without_text() -> None:
     assert not params.detokenize
 
 
+def test_an_answer_in_words_is_ended_where_it_goes_round_in_circles() -> None:
+    """One with a form or with tools may repeat itself, and one whose caller bends the sampling."""
+    limit = vllm_types.in_pieces(Sampling()).repetition_detection
+    assert limit.min_pattern_size * limit.min_count >= 192  # "write it twenty times" is answered
+    assert limit.max_pattern_size >= 2 * limit.min_pattern_size  # any shorter passage fits some times into one of these
+    for free in (Sampling(may_repeat=True), Sampling(json_schema={}), Sampling(logit_bias={"7": -100})):
+        assert vllm_types.in_pieces(free).repetition_detection is None
+    assert vllm_types.in_one_piece(Sampling()).repetition_detection is None
+
+
 def test_an_adapter_keeps_its_name_number_and_path() -> None:
     """Name, number and path are passed on, because the prefix cache is keyed by them."""
     request = vllm_types.lora_request(AdapterRef("ana", 2, 7, "/data/ana/2"))

@@ -49,7 +49,7 @@ export class Answer {
   }
 
   /** Show the buttons under the whole answer. */
-  finish({ id, version, isGold = false, isStopped = false }) {
+  finish({ id, version, isGold = false, isStopped = false, isRepeating = false }) {
     this.id = id;
     this.node.classList.remove("writing");
     this.node.dataset.completion = id;
@@ -62,6 +62,7 @@ export class Answer {
       this.tool("again", ANSWER.again, () => this.page.regenerate(this)),
       this.tool("copy", ANSWER.copy, () => this.copy()),
       isStopped ? el("span", { class: "stopped" }, ANSWER.stopped) : null,
+      isRepeating ? el("span", { class: "stopped" }, ANSWER.repeated) : null,
       el("span", { class: "version", title: ANSWER.versionTitle }, versionName(version)),
     ].filter(Boolean));
   }

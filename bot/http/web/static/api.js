@@ -101,7 +101,7 @@ export async function* workEvents(id, signal) {
 }
 
 /** Send a message in the stored conversation. Calls `onText(piece, id)` with each piece, and `onWait(n)` while n others
- *  are before it; returns {id, version}. */
+ *  are before it; returns {id, version, isRepeating}. */
 export const ask = (text, onText, signal, onWait) =>
   stream({ messages: [{ role: "user", content: text }], heed: { chat: chat() } }, onText, signal, onWait);
 
@@ -121,7 +121,10 @@ async function stream(body, onText, signal, onWait) {
     const chunk = JSON.parse(event);
     if (chunk.error) throw new HeedError(chunk.error.message, 500);
     answer.id = chunk.id;
-    if (chunk.heed) Object.assign(answer, { version: chunk.heed.adapter_version, isWhole: true });
+    if (chunk.heed) {
+      const isRepeating = chunk.heed.finish_reason === "repetition";
+      Object.assign(answer, { version: chunk.heed.adapter_version, isRepeating, isWhole: true });
+    }
     const text = chunk.choices[0]?.delta.content;
     if (text) onText(text, answer.id);
   }

@@ -34,6 +34,7 @@ export const ANSWER = {
   noCopy: "The browser does not let this page copy.",
   waiting: (number) => `Waiting, ${number} before you`,
   stopped: "Stopped here",
+  repeated: "Ended by heed: it only repeated itself",
   neverBegun: "Stopped before heed began to answer.",
   brokenOff: "Interrupted. heed does not store this answer.",
   question: "What should be different?",

@@ -149,8 +149,15 @@ async def test_penalties_biases_and_the_form_reach_the_engine(heed: Heed) -> Non
 
 
 async def test_max_tokens_and_stop_end_an_answer(heed: Heed) -> None:
-    """finish_reason tells if the limit or a stop text ended the answer."""
+    """finish_reason tells if the limit or a stop text ended the answer.
+
+    One that only repeated itself has ended as far as OpenAI's clients know; heed's own field has its own word.
+    """
     assert (await heed.ask("bees", max_tokens=3))["choices"][0]["finish_reason"] == "length"
+    heed.engine.ends_as = "repetition"
+    repeated = await heed.ask("bees")
+    assert (repeated["choices"][0]["finish_reason"], repeated["heed"]["finish_reason"]) == ("stop", "repetition")
+    heed.engine.ends_as = ""
     assert "subject" not in text_of(await heed.ask("bees", stop=["subject"]))
 
 

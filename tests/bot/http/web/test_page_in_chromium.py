@@ -362,6 +362,16 @@ async def test_stop_ends_the_answer(heed: Heed, page: Page) -> None:
     await expect(page.get_by_role("button", name="Correct")).to_be_visible()
 
 
+async def test_an_answer_that_repeats_itself_says_why_it_ends(heed: Heed, page: Page) -> None:
+    """Under its text, also when the page is opened anew."""
+    heed.engine.ends_as = "repetition"
+    await page.fill("#say", "bees")
+    await page.press("#say", "Enter")
+    await expect(page.locator(".answer .stopped")).to_have_text("Ended by heed: it only repeated itself")
+    await page.reload()
+    await expect(page.locator(".answer .stopped")).to_have_text("Ended by heed: it only repeated itself")
+
+
 async def test_everything_works_by_keyboard_on_a_phone(heed: Heed, browser: Browser, complaints: list[str]) -> None:
     """At 390 pixels nothing is cut off, and the panel opens and closes by keyboard."""
     page = await open_page(heed, browser, complaints, width=390)
