@@ -9,7 +9,7 @@ from evals.errors import ArgumentError
 
 PARTS = (
     "start", "intake", "parked", "dashboards", "crowd", "training", "claas", "memory", "population", "latency",
-    "throughput", "gaps", "http", "cluster",
+    "throughput", "decoding", "gaps", "http", "cluster",
 )  # fmt: skip
 DEFAULT_PARTS = tuple(part for part in PARTS if part != "cluster")  # which needs a server's database
 

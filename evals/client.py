@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from evals.errors import CallRefused, HeedUnreachable
+from evals.errors import CallRefused, HeedUnreachable, MeasurementFailed
 
 Json = dict[str, Any]
 Notes = Literal["auto", "off"]
@@ -100,6 +100,25 @@ class Client:
         }  # fmt: skip
         async with self._slots:
             return answer_of(await self._call("POST", "/v1/chat/completions", wanted)).text
+
+    async def end_token(self, user: str, *, model: str) -> int:
+        """Return the id of the token that ends an answer. Raises MeasurementFailed if the answer did not end."""
+        asked = [{"role": "user", "content": "What is the capital of France?"}]
+        wanted = chat_body(user, asked, "off", model, self._max_tokens) | {
+            "logprobs": True, "return_tokens_as_token_ids": True,
+        }  # fmt: skip
+        async with self._slots:
+            body = await self._call("POST", "/v1/chat/completions", wanted)
+        if body["choices"][0]["finish_reason"] != "stop":
+            raise MeasurementFailed("no answer of the model ends, so that its last token is not known")
+        return int(_logprobs(body)[-1]["token"].removeprefix("token_id:"))
+
+    async def endless(self, user: str, text: str, num_tokens: int, end: int, *, model: str) -> int:
+        """Ask for an answer of so many tokens, the one that would `end` it forbidden. Return how many came."""
+        asked = [{"role": "user", "content": text}]
+        wanted = chat_body(user, asked, "off", model, num_tokens) | {"logit_bias": {str(end): -100}}
+        async with self._slots:
+            return answer_of(await self._call("POST", "/v1/chat/completions", wanted)).completion_tokens
 
     async def likeliest(self, user: str, messages: Messages, count: int, *, model: str = "heed") -> list[list[float]]:
         """Return the log-probabilities of the likeliest tokens at each place of a greedy answer, with the notes off."""

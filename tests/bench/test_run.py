@@ -69,12 +69,16 @@ def test_a_wrong_part_is_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> N
 def test_a_real_heed_can_be_benchmarked(live_heed: LiveHeed, tmp_path: Path) -> None:
     """Updates are timed by phase, streams are counted, gaps are seen, on the real engine."""
     words = [f"{key}={value}" for key, value in {**SMALL, "updates": 1}.items()]
-    assert run.main([*words, "only=latency,throughput,gaps", f"url={live_heed.url}", f"out={tmp_path}"]) == 0
+    assert run.main([*words, "only=latency,throughput,decoding,gaps", f"url={live_heed.url}", f"out={tmp_path}"]) == 0
     written = json.loads((tmp_path / "summary.json").read_text())
     names = [row["name"].strip() for row in written["rows"]]
-    assert {"correction sent to new adapter serving", "phase train", "adapters / base", "p95 during / without"} <= {
-        *names
-    }
+    assert {
+        "correction sent to new adapter serving",
+        "phase train",
+        "adapters / base",
+        "p95 during / without",
+        "decoding, adapters / base",
+    } <= {*names}
     assert all(sample["is_served"] for sample in written["samples"]["latency"])
 
 

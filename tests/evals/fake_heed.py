@@ -84,6 +84,7 @@ class FakeHeed:
         self.breaks_after: int | None = None  # corrections: the next one is learned, and no client is told
         self.is_ready = True
         self.logprob = -0.1  # of every token
+        self.finish_reason = "stop"  # of every answer
         self.first_token_s: float | None = 0.001  # what it says that its engine took; None: nothing
 
     def application(self) -> web.Application:
@@ -176,7 +177,11 @@ class FakeHeed:
             {
                 "id": f"cmpl-{len(self.asked)}",
                 "choices": [
-                    {"message": {"role": "assistant", "content": text}, "logprobs": self._logprobs(body, text)}
+                    {
+                        "message": {"role": "assistant", "content": text},
+                        "logprobs": self._logprobs(body, text),
+                        "finish_reason": self.finish_reason,
+                    }
                 ],
                 "usage": {"completion_tokens": len(text.split())},
                 "heed": {"adapter_version": self.user(body["user"]).active, "notes": []},
@@ -185,7 +190,8 @@ class FakeHeed:
 
     def _logprobs(self, body: Json, text: str) -> Json | None:
         tops = [{"token": word, "logprob": -1.0} for word in ("one", "two")][: body.get("top_logprobs", 0)]
-        entries = [{"token": word, "logprob": self.logprob, "top_logprobs": tops} for word in text.split()]
+        words = ["token_id:7"] if body.get("return_tokens_as_token_ids") else text.split()
+        entries = [{"token": word, "logprob": self.logprob, "top_logprobs": tops} for word in words]
         return {"content": entries} if body.get("logprobs") else None
 
     async def _stream(self, request: web.Request, text: str) -> web.StreamResponse:
