@@ -34,13 +34,23 @@ async def measure(config: BenchConfig, client: Client, run_id: str, advance: Adv
     lengths = await asyncio.gather(*(_lengths(config, client, user) for user in users))
     limits = dict(zip(users, lengths, strict=True))
     advance("throughput")
-    target = TARGET_TIMES.get(config.measured_model, 1 / 0.9)
-    samples: Samples = {"streams": config.streams, "target": target, "limits": limits, **{kind: [] for kind in MODELS}}
+    samples = nothing_yet(config) | {"limits": limits}
     for number in range(config.rounds):
-        for kind in list(MODELS)[:: 1 if number % 2 == 0 else -1]:
+        for kind in in_turns(number):
             samples[kind].append(await _round(config, client, limits, kind))
         advance("throughput")
     return samples
+
+
+def nothing_yet(config: BenchConfig) -> Samples:
+    """Return samples without a round, with what they are judged by."""
+    target = TARGET_TIMES.get(config.measured_model, 1 / 0.9)
+    return {"streams": config.streams, "target": target, **{kind: [] for kind in MODELS}}
+
+
+def in_turns(number: int) -> list[str]:
+    """Return the kinds in the order of a round: they take turns, so that a busy machine hurts both."""
+    return list(MODELS)[:: 1 if number % 2 == 0 else -1]
 
 
 async def _lengths(config: BenchConfig, client: Client, user: str) -> list[int]:
@@ -74,13 +84,17 @@ def _questions(config: BenchConfig, user: str) -> list[str]:
 
 def rows(samples: Samples) -> list[Row]:
     """Return the rows of the table, with the ratio of the medians."""
+    tokens = [float(length) for lengths in samples["limits"].values() for length in lengths]
+    return [row("  most tokens of an answer", "tokens", tokens), *beside_the_base(samples)]
+
+
+def beside_the_base(samples: Samples, of_all: str = "", of_ratios: str = "") -> list[Row]:
+    """Return the rows of both kinds and of their ratio; the words are put before the names of either."""
     base, adapters, streams = samples["base"], samples["adapters"], samples["streams"]
     ratio = statistics.median(base) / statistics.median(adapters)
-    tokens = [float(length) for lengths in samples["limits"].values() for length in lengths]
     return [
-        row("  most tokens of an answer", "tokens", tokens),
-        row(f"{streams} streams, base model", "tokens/s", base),
-        row(f"{streams} streams, {streams} adapters", "tokens/s", adapters),
-        Row("  adapters / base", "ratio", 1 / ratio),
-        Row("  time of a token, adapters / base", "ratio", ratio, None, samples["target"]),
+        row(f"{of_all}{streams} streams, base model", "tokens/s", base),
+        row(f"{of_all}{streams} streams, {streams} adapters", "tokens/s", adapters),
+        Row(f"  {of_ratios}adapters / base", "ratio", 1 / ratio),
+        Row(f"  {of_ratios}time of a token, adapters / base", "ratio", ratio, None, samples["target"]),
     ]

@@ -10,11 +10,8 @@ from typing import Any
 from engine.adapter_ref import AdapterRef
 from engine.requests import Sampling
 
-_CIRCLE = (
-    96,
-    48,
-    4,
-)  # most and least tokens of a passage, which may hold a shorter one some times, and how often it is said
+# An answer goes round in circles: a passage of so many tokens, which shorter ones fill, is said so often.
+_CIRCLE = {"min_pattern_size": 48, "max_pattern_size": 96, "min_count": 4}
 
 
 @dataclass(frozen=True)
@@ -41,9 +38,10 @@ def in_pieces(sampling: Sampling) -> Any:
     from vllm import SamplingParams
     from vllm.sampling_params import RepetitionDetectionParams, RequestOutputKind
 
-    is_limited = not (sampling.may_repeat or sampling.logit_bias or structured(sampling))
+    form = structured(sampling)
+    is_limited = not (sampling.may_repeat or sampling.logit_bias or form)
     return SamplingParams(
-        structured_outputs=structured(sampling),
+        structured_outputs=form,
         frequency_penalty=sampling.frequency_penalty,
         presence_penalty=sampling.presence_penalty,
         logit_bias={int(token): bias for token, bias in sampling.logit_bias.items()} or None,
@@ -57,7 +55,7 @@ def in_pieces(sampling: Sampling) -> Any:
         seed=sampling.seed,
         stop=list(sampling.stop) or None,
         logprobs=sampling.top_logprobs,
-        repetition_detection=RepetitionDetectionParams(*_CIRCLE) if is_limited else None,
+        repetition_detection=RepetitionDetectionParams(**_CIRCLE) if is_limited else None,
         output_kind=RequestOutputKind.DELTA,
     )
 

@@ -101,7 +101,7 @@ export async function* workEvents(id, signal) {
 }
 
 /** Send a message in the stored conversation. Calls `onText(piece, id)` with each piece, and `onWait(n)` while n others
- *  are before it; returns {id, version, isRepeating}. */
+ *  are before it; returns {id, version, isStopped, isRepeating}. */
 export const ask = (text, onText, signal, onWait) =>
   stream({ messages: [{ role: "user", content: text }], heed: { chat: chat() } }, onText, signal, onWait);
 
@@ -121,15 +121,17 @@ async function stream(body, onText, signal, onWait) {
     const chunk = JSON.parse(event);
     if (chunk.error) throw new HeedError(chunk.error.message, 500);
     answer.id = chunk.id;
-    if (chunk.heed) {
-      const isRepeating = chunk.heed.finish_reason === "repetition";
-      Object.assign(answer, { version: chunk.heed.adapter_version, isRepeating, isWhole: true });
-    }
+    if (chunk.heed) Object.assign(answer, { version: chunk.heed.adapter_version, ...endOf(chunk.heed.finish_reason), isWhole: true });
     const text = chunk.choices[0]?.delta.content;
     if (text) onText(text, answer.id);
   }
   if (!answer.isWhole) throw new HeedError(ERRORS.brokenOff, 0);
   return answer;
+}
+
+/** Return how an answer ended if it is not by itself. */
+export function endOf(reason) {
+  return { isStopped: reason === "stopped", isRepeating: reason === "repetition" };
 }
 
 async function* events(body) {

@@ -106,7 +106,7 @@ function showTurn(answers) {
   answers.forEach((stored, index) => {
     const answer = new Answer(page, turn);
     answer.add(stored.text);
-    answer.finish({ id: stored.completion_id, version: stored.adapter_version, isGold: stored.is_gold, ...endOf(stored.finish_reason) });
+    answer.finish({ id: stored.completion_id, version: stored.adapter_version, isGold: stored.is_gold, ...api.endOf(stored.finish_reason) });
     if (index < answers.length - 1) answer.retire();
     for (const given of stored.feedback) {
       if (given.kind === "correction" || given.kind === "ideal") answer.learned(given);
@@ -114,11 +114,6 @@ function showTurn(answers) {
     }
     if (stored.better) answer.improved(stored.better);
   });
-}
-
-/** Return how an answer ended if it is not by itself. */
-function endOf(reason) {
-  return { isStopped: reason === "stopped", isRepeating: reason === "repetition" };
 }
 
 function addTurn(question) {
