@@ -8,6 +8,8 @@ import pytest
 import requests
 from moto.server import ThreadedMotoServer
 
+from tests.ports import reserved_port
+
 BUCKET = "adapters"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "heed", "AWS_SECRET_ACCESS_KEY": "a secret", "AWS_DEFAULT_REGION": "eu-central-1"}
 
@@ -15,10 +17,9 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "heed", "AWS_SECRET_ACCESS_KEY": "a secret",
 class S3Server:
     """One server. What it stores is in this process, and outlives a stop."""
 
-    def __init__(self) -> None:
-        self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-        self._server.start()
-        self._port = self._server.get_host_and_port()[1]
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self.begin_again()
 
     @property
     def endpoint(self) -> str:
@@ -42,7 +43,7 @@ class S3Server:
         self._server.stop()
 
     def begin_again(self) -> None:
-        """Listen where it listened before."""
+        """Listen on its port."""
         self._server = ThreadedMotoServer(ip_address="127.0.0.1", port=self._port, verbose=False)
         self._server.start()
 
@@ -52,10 +53,11 @@ def s3_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
     """A server with an empty bucket, where the driver looks for one."""
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
-    server = S3Server()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
-    try:
-        server.make_bucket()
-        yield server
-    finally:
-        server.stop()
+    with reserved_port() as port:
+        server = S3Server(port)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        try:
+            server.make_bucket()
+            yield server
+        finally:
+            server.stop()

@@ -1,6 +1,5 @@
 """bot.cli.client: talks to a running heed, and says plainly when there is none."""
 
-import socket
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,6 +9,7 @@ from aiohttp.test_utils import TestServer
 from bot.cli.client import HeedClient
 from bot.errors import ServerRefused, ServerUnreachable
 from tests.bot.conftest import Heed
+from tests.ports import reserved_port
 
 
 @pytest.fixture
@@ -61,11 +61,10 @@ async def test_an_error_in_mid_stream_is_raised(
 
 async def test_where_no_heed_runs_it_says_how_to_start_one() -> None:
     """One sentence with the address and the command."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    async with HeedClient(f"http://127.0.0.1:{port}") as client:
-        with pytest.raises(ServerUnreachable, match="`heed run`"):
-            await client.ready()
+    with reserved_port() as port:
+        async with HeedClient(f"http://127.0.0.1:{port}") as client:
+            with pytest.raises(ServerUnreachable, match="`heed run`"):
+                await client.ready()
 
 
 async def test_something_else_is_recognised() -> None:

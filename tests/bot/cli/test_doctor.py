@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from tests.contract.discord_server import DiscordServer
 from tests.contract.teacher_server import KEY, MODEL, Fault, TeacherServer
 from tests.contract.telegram_server import TOKEN as TELEGRAM_TOKEN
 from tests.contract.telegram_server import TelegramServer
+from tests.ports import reserved_port
 from tests.storage.postgres_server import PostgresServer
 
 
@@ -36,11 +38,10 @@ def on(port: int, tmp_path: Path, **fields: object) -> Settings:
 
 
 @pytest.fixture
-def free_port() -> int:
+def free_port() -> Iterator[int]:
     """A port nothing listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+    with reserved_port() as port:
+        yield port
 
 
 async def test_a_well_machine_needs_nothing(tmp_path: Path, free_port: int) -> None:

@@ -20,6 +20,7 @@ from storage.files.lock import DataDirectoryLock
 from tests.bot.conftest import Heed, StartHeed
 from tests.bot.test_app import model, settings
 from tests.patience import PATIENCE_S
+from tests.ports import reserved_port
 
 __all__ = ["model", "settings"]
 
@@ -95,9 +96,9 @@ async def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
 )
 def test_without_a_running_heed_it_says_how(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     """Every command that needs one exits with 2 and names `heed run`."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        monkeypatch.setenv("HEED_HTTP_PORT", str(free.getsockname()[1]))
-    done = CliRunner().invoke(cli, arguments)
+    with reserved_port() as port:
+        monkeypatch.setenv("HEED_HTTP_PORT", str(port))
+        done = CliRunner().invoke(cli, arguments)
     assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
     assert "`heed run`" in done.stderr
 
