@@ -129,6 +129,7 @@ NEVER_SHIPPED = {"moto", "boto3", "trl", "pytest", "hypothesis", "playwright", "
 MAY_TOUCH_ENVIRONMENT = {
     "bot/config.py": "the settings tree",
     "engine/cluster/__init__.py": "sets what Ray and its processes read, before Ray is imported; reads nothing of ours",
+    "engine/host/fork_server.py": "hands EngineCore the environment as it is; reads nothing of ours",
     "engine/host/vllm_settings.py": "sets what vLLM's children read, before vLLM is imported; reads nothing of ours",
     "engine/sources/wheel.py": "hands pip the environment as it is, with a temporary folder of its own",
     "engine/worker/fork.py": "says to vLLM how its worker starts, after vLLM has said otherwise; reads nothing",

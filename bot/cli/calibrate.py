@@ -9,10 +9,8 @@ import time
 
 import typer
 
-from bot.app import build_engine, engine_config
 from bot.cli.console import console, guarded, settings
 from bot.config import Settings
-from storage.database import Database
 from storage.files.lock import DataDirectoryLock
 
 commands = typer.Typer()
@@ -25,6 +23,9 @@ def calibrate() -> None:
 
 
 async def _calibrate(chosen: Settings) -> None:
+    from bot.app import build_engine, engine_config
+    from storage.database import Database
+
     config, started_s = engine_config(chosen), time.monotonic()
     with DataDirectoryLock(chosen.data_dir):
         database = await asyncio.to_thread(Database.open, chosen.data_dir, chosen.database_url)

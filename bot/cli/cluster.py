@@ -10,15 +10,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.table import Table
 from rich.text import Text
 
-from bot.app import App
 from bot.cli import serving
 from bot.cli.client import HeedClient
 from bot.cli.connection import Url, client_of
 from bot.cli.console import WithTerminal, console, guarded, is_terminal, settings
 from bot.config import Settings
-from bot.membership import Membership, database_url
 from bot.monitoring import logs
-from engine.cluster import cluster
 
 commands = typer.Typer(help="heed with several engines, on PostgreSQL and an object store.", no_args_is_help=True)
 
@@ -73,6 +70,10 @@ def _of(engine: str, family: Metric) -> str:
 
 
 async def _up(chosen: Settings, num_engines: int, *, has_terminal: bool) -> None:
+    from bot.app import App
+    from bot.membership import Membership, database_url
+    from engine.cluster import cluster
+
     url = database_url(chosen)
     folder = (chosen.data_dir / OBJECTS_FOLDER).resolve()
     shared = chosen.model_copy(update={"object_store": chosen.object_store or f"file://{folder}"})

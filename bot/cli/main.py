@@ -7,7 +7,7 @@ Exit codes are those of `bot.cli.console`. `run` starts heed; every other comman
 """
 
 import asyncio
-import importlib
+import importlib.util
 import json
 import signal
 import sys
@@ -56,7 +56,8 @@ cli.add_typer(keys, name="keys")
 
 
 def main() -> None:
-    """Run the `heed` command."""
+    """Run the `heed` command, as `python -m bot` does: no process that vLLM starts then imports heed's own script."""
+    sys.modules["__main__"].__spec__ = importlib.util.find_spec("bot.__main__")
     cli()
 
 

@@ -6,12 +6,9 @@ import signal
 from enum import StrEnum
 from functools import partial
 
-from bot.app import App, engine_config
 from bot.cli import serving
 from bot.config import Settings
 from bot.errors import SettingsError
-from bot.membership import Membership, database_url
-from engine.cluster import cluster
 
 NEEDS_STORE = "Several machines need HEED_OBJECT_STORE=s3://bucket/heed, or file:// and a folder that all of them see."
 
@@ -29,6 +26,10 @@ async def run(settings: Settings, role: ProcessRole, name: str, *, has_terminal:
 
     Raises SettingsError where something is missing that all parts share, and as App.run.
     """
+    from bot.app import App
+    from bot.membership import Membership, database_url
+    from engine.cluster import cluster
+
     url, own = database_url(settings), f"{role}-{name or platform.node()}"
     if not settings.object_store:
         raise SettingsError(NEEDS_STORE)
@@ -41,6 +42,9 @@ async def run(settings: Settings, role: ProcessRole, name: str, *, has_terminal:
 
 async def _run_engine(name: str, settings: Settings, url: str) -> None:
     """Have an engine on this machine until a signal comes; then its people go to the others first."""
+    from bot.app import engine_config
+    from engine.cluster import cluster
+
     progress, ending = serving.progress(), asyncio.Event()
     engine = cluster.engine_here(name, engine_config(settings), url)
     for number in (signal.SIGTERM, signal.SIGINT):

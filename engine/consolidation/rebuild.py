@@ -16,13 +16,12 @@ from statistics import fmean
 
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import GateConfig
-from engine.gates.candidate import GATES, Measurements, Verdict
+from engine.gates.candidate import GATES, MARGIN_LIMIT, Measurements, Verdict
 from engine.prompts.hindsight import Hindsight
 from engine.sample import Score
 from engine.samples import lessons, regression
 from engine.samples.context import LearningContext
 from engine.samples.regression import Watched
-from engine.training.measuring import MARGIN_LIMIT
 
 NUM_ANCHORS = 16  # neutral prompts that drift is measured on
 _COMPARED = ("neutral", "earlier", "gold")

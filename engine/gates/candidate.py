@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from engine.config import GateConfig
 
 DIVERGENCE_FLOOR = 0.02  # nats per token
+MARGIN_LIMIT = 3.0  # nats: 20 to 1; being surer of a token than that holds it no better
 
 
 @dataclass(frozen=True)

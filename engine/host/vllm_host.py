@@ -18,7 +18,7 @@ from typing import Any
 from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import EngineConfig
 from engine.errors import AdapterLoadError, EngineDown, EngineRestarting, EngineStartError, PromptTooLongError
-from engine.host import architectures, start_failure, vllm_types
+from engine.host import architectures, fork_server, start_failure, vllm_types
 from engine.host.architectures import Trainability
 from engine.host.model_check import check_folder
 from engine.host.model_files import local_model_folder, teacher_folder
@@ -27,6 +27,7 @@ from engine.host.running_engine import HEALTH_INTERVAL_S, RunningEngine
 from engine.host.vllm_settings import engine_args, has_gpu, learns_here, set_environment
 from engine.host.vllm_types import HostChunk
 from engine.requests import Sampling
+from engine.worker.imports import uncollected
 from engine.worker.watchdog import ProcessId
 
 __all__ = ["ZERO_ADAPTER", "AdapterRef", "HostChunk", "VllmHost"]
@@ -115,11 +116,14 @@ class VllmHost:
         self._ready.set()
         self._on_state("ready", f"{time.monotonic() - started:.1f} s")
 
+    @uncollected()
     def _build(self, progress: Progress) -> Any:
         set_environment(self._config.host, self._log_file)
-        self._trainability = learns_here(self._model_folder, self._trainability, self._config)
+        fork_server.begin()
         from vllm.v1.engine.async_llm import AsyncLLM
 
+        fork_server.install()
+        self._trainability = learns_here(self._model_folder, self._trainability, self._config)
         llm = AsyncLLM.from_engine_args(
             engine_args(
                 self._model_folder,

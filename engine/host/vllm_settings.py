@@ -20,6 +20,7 @@ from engine.host.gpu_plan import gpu_plan, require_room, with_room
 from engine.host.model_shape import ModelShape
 from engine.host.sizing import Sizing, free_memory, on_gpu, stored_weights
 from engine.host.sizing import on_cpu as sizing_on_cpu
+from engine.worker.child_process import log_configuration
 from engine.worker.settings import WorkerSettings
 from engine.worker.watchdog import ProcessId
 
@@ -54,7 +55,7 @@ ALWAYS: dict[str, Any] = {  # arguments that no setting of heed's changes
 def set_environment(host: HostConfig, log_file: Path) -> None:
     """In place: set the environment of vLLM and its children, and send their log to `log_file`."""
     log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    config_file = log_file.with_suffix(".logging.json")
+    config_file = log_configuration(log_file)
     config = logging_config(host.log_level, log_file)
     config_file.write_text(json.dumps(config))
     logging.config.dictConfig(config)

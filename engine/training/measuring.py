@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from engine.gates.candidate import MARGIN_LIMIT
 from engine.gates.texts import self_rouge_l
 from engine.sample import Sample
 from engine.training import sdpo
 
-MARGIN_LIMIT = 3.0  # nats: 20 to 1; being surer of a token than that holds it no better
 ENTROPY_FLOOR = 0.05  # nats per token: if the teacher is that sure there is no variety to lose
 ROUGE_ANSWERS = 4  # compared with each other, pair by pair
 ROUGE_TOKENS = 64  # of each

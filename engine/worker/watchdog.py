@@ -64,16 +64,26 @@ def end_all(processes: list[ProcessId]) -> None:
 
 
 def family(owner: ProcessId) -> list[ProcessId]:
-    """Return this process and its ancestors below `owner`: worker and EngineCore on a CPU, one process on a GPU."""
+    """Return this process and its ancestors below `owner`: worker and EngineCore on a CPU, one process on a GPU.
+
+    They are a session of their own; what EngineCore is a fork of is not of it.
+    """
     found: list[ProcessId] = []
     pid = os.getpid()
-    while pid > 1 and pid != owner.pid:
+    while pid > 1 and pid != owner.pid and _session_of(pid) == os.getsid(0):
         process = ProcessId.of(pid)
         if process is None:
             break
         found.append(process)
         pid = _parent_of(pid)
     return found
+
+
+def _session_of(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return 0
 
 
 def _parent_of(pid: int) -> int:

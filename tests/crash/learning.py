@@ -58,6 +58,7 @@ CHECKED_EVERY = 5  # kills: then everything has to be right so far
 WAIT_S = 600.0
 STALLED_S = 45.0  # longer than any update takes
 GONE_WITHIN_S = 10.0
+HELPERS = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver")
 NOTHING_NEW = "There is nothing new to consolidate."
 ROUNDS = 4  # consolidations in the end: more signals than one has places for wait for the next
 
@@ -94,7 +95,7 @@ def descendants(pid: int) -> list[ProcessId]:
 def is_model(process: ProcessId) -> bool:
     """Return True if a process of heed's is the model's, not one of Python's own helpers."""
     try:
-        return b"resource_tracker" not in Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        return not any(helper in Path(f"/proc/{process.pid}/cmdline").read_bytes() for helper in HELPERS)
     except OSError:
         return False
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from bot.cli import calibrate
+from bot import app
 from bot.cli.main import cli
 from storage.files.lock import DataDirectoryLock
 from tests.storage.new_data_dir import copy_to
@@ -45,7 +45,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     copy_to(tmp_path / "data")
     monkeypatch.setenv("HEED_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(calibrate, "build_engine", Calibrating)
+    monkeypatch.setattr(app, "build_engine", Calibrating)
     Calibrating.asked.clear()
     return tmp_path / "data"
 

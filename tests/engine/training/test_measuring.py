@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from engine.gates.candidate import MARGIN_LIMIT
 from engine.sample import Sample
 from engine.training import sdpo
-from engine.training.measuring import MARGIN_LIMIT, PositionMetrics
+from engine.training.measuring import PositionMetrics
 
 A, B, C, END = range(4)
 

@@ -116,3 +116,19 @@ def test_the_family_reaches_up_to_the_owner_and_not_beyond() -> None:
     parent = ProcessId.of(os.getppid())
     assert parent is not None
     assert family(parent) == [ProcessId.current()]
+
+
+FAMILY = """
+import os
+from engine.worker.watchdog import ProcessId, family
+print(os.getpid(), *(process.pid for process in family(ProcessId(1, 0))))
+"""
+
+
+def test_a_family_is_of_one_session() -> None:
+    """A process that has begun a session is a family of its own; its child belongs to it."""
+    nested = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {FAMILY!r}], check=True)"
+    for program in (FAMILY, nested):
+        first = subprocess.Popen([sys.executable, "-c", program], stdout=-1, text=True, start_new_session=True)
+        pid, *found = map(int, first.communicate(timeout=PATIENCE_S)[0].split())
+        assert found == list(dict.fromkeys([pid, first.pid]))
