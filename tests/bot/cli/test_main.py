@@ -103,6 +103,26 @@ def test_without_a_running_heed_it_says_how(monkeypatch: pytest.MonkeyPatch, arg
     assert "`heed run`" in done.stderr
 
 
+SCRIPT = """
+import atexit, sys
+from multiprocessing import spawn
+from bot.cli.main import main
+atexit.register(lambda: print(*sorted(spawn.get_preparation_data("a child")), sep="\\n"))
+sys.argv = ["heed", "--version"]
+main()
+"""
+
+
+def test_a_child_process_does_not_import_the_script(tmp_path: Path) -> None:
+    """It is told that its parent is the module `bot`, which multiprocessing does not import again."""
+    script = tmp_path / "heed"
+    script.write_text(SCRIPT)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, cwd=ROOT)
+    told = done.stdout.splitlines()
+    assert "init_main_from_name" in told
+    assert "init_main_from_path" not in told
+
+
 async def test_a_chat_works_through_a_pipe(port: str, tmp_path: Path) -> None:
     """Lines in, answers out: ask, correct, list what was learned, take it back."""
     lines = "bees\n/feedback too long\n/notes\n/undo\n/rollback 1\n/undo\nsay it like this: Buzz.\n/dance\n"
