@@ -24,7 +24,6 @@ from engine.config import EngineConfig
 from engine.consolidation.schedule import PAUSED, ConsolidationSchedule
 from engine.consolidation.waiters import Waiters, awaited
 from engine.errors import EngineError
-from engine.host import fork_server
 from engine.host.model_files import fingerprint
 from engine.host.vllm_host import VllmHost
 from engine.learning import endings, wording
@@ -56,11 +55,6 @@ from storage.people import erasure, people
 from storage.tables import Completion, Feedback, Note, User
 
 Progress = Callable[[str], None]
-
-
-def begin_imports() -> None:
-    """Begin imports that `Engine.start` waits for, in a process beside. In place."""
-    fork_server.begin()
 
 
 class Engine:

@@ -284,9 +284,6 @@ def benchmark(context: typer.Context) -> None:
 
 
 async def _run(chosen: Settings, *, has_terminal: bool) -> None:
-    from engine.engine import begin_imports
-
-    begin_imports()
     from bot.app import App
 
     await serving.serve(partial(App, chosen), has_terminal=has_terminal)

@@ -24,7 +24,7 @@ from engine.host.model_check import check_folder
 from engine.host.model_files import local_model_folder, teacher_folder
 from engine.host.processor import check_processor
 from engine.host.running_engine import HEALTH_INTERVAL_S, RunningEngine
-from engine.host.vllm_settings import engine_args, has_gpu, learns_here, log_to
+from engine.host.vllm_settings import engine_args, has_gpu, learns_here, set_environment
 from engine.host.vllm_types import HostChunk
 from engine.requests import Sampling
 from engine.worker.imports import uncollected
@@ -118,8 +118,8 @@ class VllmHost:
 
     @uncollected()
     def _build(self, progress: Progress) -> Any:
+        set_environment(self._config.host, self._log_file)
         fork_server.begin()
-        log_to(self._log_file, self._config.host.log_level)
         from vllm.v1.engine.async_llm import AsyncLLM
 
         fork_server.install()

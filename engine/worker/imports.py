@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Collect no garbage meanwhile, in any thread; go on behind it. In place."""
+    """Collect no garbage meanwhile, in any thread. In place."""
     gc.disable()
     try:
         yield

@@ -9,7 +9,6 @@ import psutil
 import pytest
 
 from engine.host import fork_server
-from engine.worker.watchdog import ProcessId
 from tests.engine.live import Live
 from tests.patience import until
 
@@ -70,26 +69,9 @@ async def test_a_fork_has_the_servers_imports_and_our_environment(tmp_path: Path
     await until(lambda: not servers[1].is_running())
 
 
-ENDING = """
-import multiprocessing.forkserver
-from engine.host import fork_server
-fork_server.begin()
-print(multiprocessing.forkserver._forkserver._forkserver_pid)
-"""
-
-
-async def test_a_heed_that_does_not_start_ends_its_server() -> None:
-    """A program that waits for all that heed writes would wait until the server had imported everything, too."""
-    heed = await asyncio.create_subprocess_exec(sys.executable, "-c", ENDING, stdout=-1, stderr=-1)
-    pid, complaints = await heed.communicate()
-    await until(lambda: ProcessId.of(int(pid)) is None)
-    assert (heed.returncode, complaints) == (0, b"")
-
-
 def test_with_a_gpu_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """vLLM starts its EngineCore there as it does by itself."""
     monkeypatch.setattr(fork_server, "has_gpu", lambda: True)
-    monkeypatch.setattr(fork_server, "set_environment", lambda: None)
     monkeypatch.setattr("multiprocessing.forkserver.ensure_running", lambda: pytest.fail("a server was begun"))
     fork_server.begin()
 

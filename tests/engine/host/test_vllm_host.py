@@ -569,7 +569,7 @@ async def test_an_end_while_it_starts_leaves_no_process(tmp_path: Path, monkeypa
         assert loaded.wait(PATIENCE_S)
         return SimpleNamespace(shutdown=ended.set)
 
-    monkeypatch.setattr(vllm_host, "log_to", lambda *_: None)
+    monkeypatch.setattr(vllm_host, "set_environment", lambda *_: None)
     monkeypatch.setattr(AsyncLLM, "from_engine_args", load_slowly)
     host = new_host(tmp_path)
     start = asyncio.create_task(host.start())

@@ -17,7 +17,7 @@ from engine.host.architectures import Trainability
 from engine.host.gpu_plan import gpu_plan
 from engine.host.model_shape import ModelShape
 from engine.host.sizing import MOST_OF_GPU
-from engine.host.vllm_settings import engine_args, log_to, set_environment
+from engine.host.vllm_settings import engine_args, set_environment
 from engine.worker.watchdog import ProcessId
 
 OWNER = ProcessId(1, 2)
@@ -49,7 +49,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_nothing_phones_home(environment: None, tmp_path: Path) -> None:
     """Usage statistics, telemetry and the hub are off before vLLM is imported."""
-    set_environment()
+    set_environment(HostConfig(), tmp_path / "logs" / "vllm.log")
     wanted = {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_OFFLINE": "1"}
     assert wanted.items() <= os.environ.items()
 
@@ -57,7 +57,7 @@ def test_nothing_phones_home(environment: None, tmp_path: Path) -> None:
 def test_vllm_writes_to_the_log_file_and_not_to_the_terminal(environment: None, tmp_path: Path) -> None:
     """Records go to the file in heed's process and, by the configuration file, in the children."""
     log_file = tmp_path / "logs" / "vllm.log"
-    log_to(log_file, "INFO")
+    set_environment(HostConfig(log_level="INFO"), log_file)
     logging.getLogger("vllm.some.module").info("a line of vLLM's")
     assert "a line of vLLM's" in log_file.read_text()
     config = json.loads(Path(os.environ["VLLM_LOGGING_CONFIG_PATH"]).read_text())
@@ -72,7 +72,7 @@ def test_on_a_cpu_nothing_is_compiled_and_the_cache_size_is_heeds(
     monkeypatch.setattr(vllm_settings, "has_gpu", lambda: False)
     monkeypatch.setattr(vllm_settings.allocator, "preloads", lambda before: {"LD_PRELOAD": f"tcmalloc:{before}"})
     monkeypatch.setenv("LD_PRELOAD", "other")
-    set_environment()
+    set_environment(HostConfig(), tmp_path / "vllm.log")
     assert os.environ["LD_PRELOAD"] == "tcmalloc:other"
     assert vllm_settings.CPU_ONLY.items() <= os.environ.items()
     assert "VLLM_CPU_KVCACHE_SPACE" not in os.environ
