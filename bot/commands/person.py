@@ -148,7 +148,9 @@ async def _delete_note(context: CommandContext, found: StandingNotes) -> Command
     if note is None:
         raise InvalidField(texts.no_such_note(len(found.live)), "text")
     await context.core.engine.delete_note(context.user_id, note.id)
-    return CommandReply(texts.deleted(note.text))
+    now = await context.core.database.read(lambda s: notes.live(s, context.user_id))
+    before = {one.id for one in found.live}
+    return CommandReply(texts.deleted(note.text, [one.text for one in now if one.id not in before]))
 
 
 async def _retry(context: CommandContext) -> CommandReply:

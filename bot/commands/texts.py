@@ -111,9 +111,10 @@ def no_such_note(number: int) -> str:
     return f"/notes delete takes {numbers}. /notes lists your notes."
 
 
-def deleted(text: str) -> str:
-    """Confirm that a note is gone."""
-    return f"Deleted: {text}"
+def deleted(text: str, holding: Sequence[str]) -> str:
+    """Confirm that a note is gone, and name those that hold again without it."""
+    again = f"In force again: {_named(holding)}." if holding else ""
+    return "\n".join(filter(None, (f"Deleted: {text}", again)))
 
 
 def versions_to_choose(listing: str) -> str:
@@ -162,8 +163,11 @@ def learned_line(version: int, seconds: float, model: str, replaced: Sequence[st
 
 def takes_the_place_of(wishes: Sequence[str]) -> str:
     """Name the notes that a newer one has replaced; empty for none."""
-    named = " and ".join(f'"{wish.rstrip(".")}"' for wish in wishes)
-    return f"It takes the place of {named}." if named else ""
+    return f"It takes the place of {_named(wishes)}." if wishes else ""
+
+
+def _named(wishes: Sequence[str]) -> str:
+    return " and ".join(f'"{wish.rstrip(".")}"' for wish in wishes)
 
 
 def learning(progress: LessonProgress) -> str:

@@ -322,8 +322,8 @@ class FakeEngine:
         return await self._database.write(take_in)
 
     async def delete_note(self, user_id: str, note_id: str) -> None:
-        """The note goes."""
-        await self._database.write(lambda s: notes.set_state(s, note_id, NoteState.DELETED))
+        """The note goes, and what it had replaced holds again."""
+        await self._database.write(lambda s: undo.delete_note(s, user_id, note_id))
 
     async def forget(self, user_id: str) -> None:
         """The person goes."""

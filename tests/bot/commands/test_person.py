@@ -6,6 +6,7 @@ from bot.commands import admin, person
 from bot.commands.person import COMMANDS, CommandReply
 from bot.errors import InvalidField, NotFound
 from bot.events import Author, Command, Message, Place
+from engine.adapters import superseding
 from engine.errors import NothingToUndo
 from storage.kinds import ConsentChoice
 from storage.learning import versions
@@ -85,6 +86,18 @@ async def test_notes_are_listed_and_deleted(heed: Heed) -> None:
     assert "1. call me Ana  (in the prompt)" in (await do(heed, "/notes")).text
     assert (await do(heed, "/notes delete 1")).text == "Deleted: call me Ana"
     assert "no notes yet" in (await do(heed, "/notes")).text
+
+
+async def test_a_deleted_note_says_what_holds_again(heed: Heed) -> None:
+    """A note that it had replaced is named; the list has it from then on."""
+    for text in ("answer in Spanish", "answer in English again"):
+        await do(heed, f"/note {text}")
+    user_id = await heed.core.gateway.person(ANA)
+    await heed.core.database.write(lambda s: superseding.settle(s, user_id))
+    assert "Spanish" not in (await do(heed, "/notes")).text
+    told = (await do(heed, "/notes delete 1")).text
+    assert told == 'Deleted: answer in English again\nIn force again: "answer in Spanish".'
+    assert "1. answer in Spanish" in (await do(heed, "/notes")).text
 
 
 @pytest.mark.parametrize("argument", ["delete", "delete 0", "delete 2", "delete x", "delete ²", "delete " + "9" * 5000])
