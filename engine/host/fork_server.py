@@ -2,17 +2,20 @@
 
 vLLM would start another Python for it, which imports what heed has just imported: nearly half of a start, and most of a
 restart after a death. Python's own fork server does so beside heed, and once. Invariants: the server imports and forks
-and does nothing else, so that there is no thread which a fork could lose; EngineCore has heed's environment as it is at
-EngineCore's start; the server ends when heed and EngineCore have ended.
+and does nothing else, so that there is no thread which a fork could lose; EngineCore has heed's environment and log as
+they are at EngineCore's start; the server ends when heed and EngineCore have ended.
 """
 
+import json
+import logging.config
 import os
 from collections.abc import Callable, Mapping
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
 from typing import Any
 
-from engine.host.vllm_settings import has_gpu
+from engine.host.vllm_settings import LOGGING, has_gpu
 
 PRELOADED = "engine.worker.preloaded"
 
@@ -50,4 +53,6 @@ def _with_environment(environment: Mapping[str, str], target: Callable[..., None
         del os.environ[name]
     for name, value in environment.items() - os.environ.items():  # no others: a process's title is kept beside them
         os.environ[name] = value
+    if LOGGING in environment:  # vLLM reads it when it is imported, which was in the server
+        logging.config.dictConfig(json.loads(Path(environment[LOGGING]).read_text()))
     target(**kwargs)

@@ -20,7 +20,6 @@ from engine.host.gpu_plan import gpu_plan, require_room, with_room
 from engine.host.model_shape import ModelShape
 from engine.host.sizing import Sizing, free_memory, on_gpu, stored_weights
 from engine.host.sizing import on_cpu as sizing_on_cpu
-from engine.worker.child_process import log_configuration
 from engine.worker.settings import WorkerSettings
 from engine.worker.watchdog import ProcessId
 
@@ -35,6 +34,7 @@ QUIET = {
     "TORCH_CPP_LOG_LEVEL": "ERROR",
     "PYTHONWARNINGS": "ignore",  # of the children: theirs are about vLLM's own code
 }
+LOGGING = "VLLM_LOGGING_CONFIG_PATH"  # the file that says what a process of vLLM logs, and where to
 CPU_ONLY = {
     "TORCHDYNAMO_DISABLE": "1",  # vLLM compiles a log-probability kernel: 14 s at the first answer, and a compiler
     # Kernels that PyTorch and oneDNN keep, by default a thousand each: one for each number of rows, .6 MB in bfloat16.
@@ -55,13 +55,13 @@ ALWAYS: dict[str, Any] = {  # arguments that no setting of heed's changes
 def set_environment(host: HostConfig, log_file: Path) -> None:
     """In place: set the environment of vLLM and its children, and send their log to `log_file`."""
     log_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    config_file = log_configuration(log_file)
+    config_file = log_file.with_suffix(".logging.json")
     config = logging_config(host.log_level, log_file)
     config_file.write_text(json.dumps(config))
     logging.config.dictConfig(config)
     warnings.filterwarnings("ignore", module=r"vllm\.")
     os.environ.update(QUIET)
-    os.environ["VLLM_LOGGING_CONFIG_PATH"] = str(config_file)
+    os.environ[LOGGING] = str(config_file)
     if not has_gpu():
         os.environ.update(CPU_ONLY)
         os.environ.update(allocator.preloads(os.environ.get("LD_PRELOAD", "")))

@@ -6,8 +6,6 @@ heed ends.
 """
 
 import gc
-import json
-import logging.config
 import os
 from pathlib import Path
 from typing import Any
@@ -19,16 +17,10 @@ from engine.worker.watchdog import watch
 def settle_in(vllm_config: Any) -> None:
     """Give this process its own session, heed's log as its output, and the watchdog. In place."""
     settings = WorkerSettings.of(vllm_config)
-    logging.config.dictConfig(json.loads(log_configuration(settings.log_file).read_text()))
     if os.getpid() != os.getsid(0):
         os.setsid()
     send_output_to(settings.log_file)
     watch(settings.owner, settings.watch_interval_s)
-
-
-def log_configuration(log_file: Path) -> Path:
-    """Return the file that says what is logged to `log_file`, as Python's `logging.config` reads it."""
-    return log_file.with_suffix(".logging.json")
 
 
 def send_output_to(log_file: Path) -> None:

@@ -13,11 +13,13 @@ from tests.engine.live import Live
 from tests.patience import until
 
 PROGRAM = """
-import os, sys, time
-from engine.host import fork_server
+import json, logging, os, sys, time
+from pathlib import Path
+from engine.host import fork_server, vllm_settings
 
 
 def tell(path):
+    logging.getLogger("vllm").warning("from a fork")
     module = sys.modules.get("tabnanny")
     with open(path, "w") as file:
         print(os.environ.get("HEED_NEW"), "HEED_OLD" in os.environ, module is not None, os.getppid(), file=file)
@@ -30,6 +32,9 @@ if __name__ == "__main__":
     fork_server.begin()  # harmless to repeat
     del os.environ["HEED_OLD"]
     os.environ["HEED_NEW"] = "2"
+    log_file = Path(sys.argv[1]).with_name("vllm.log")
+    os.environ[vllm_settings.LOGGING] = str(log_file.with_name("logging"))
+    log_file.with_name("logging").write_text(json.dumps(vllm_settings.logging_config("WARNING", log_file)))
     for _ in range(2):
         fork = fork_server._Forks().Process(target=tell, name="told", kwargs={"path": sys.argv[1]})
         fork.start()
@@ -41,9 +46,9 @@ if __name__ == "__main__":
 
 
 async def test_a_fork_has_the_servers_imports_and_our_environment(tmp_path: Path) -> None:
-    """What was set since the server began is there, what was removed is not. A server that died has another behind it.
+    """What was set since the server began is there, what was removed is not, and records go to heed's log.
 
-    Killed, heed leaves no server behind.
+    A server that died has another behind it. Killed, heed leaves no server behind.
     """
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
@@ -64,6 +69,8 @@ async def test_a_fork_has_the_servers_imports_and_our_environment(tmp_path: Path
             await until(lambda: servers[0].status() == psutil.STATUS_ZOMBIE)
         heed.stdin.write(b"\n")
     assert servers[0] != servers[1]
+    logged = (tmp_path / "vllm.log").read_text().splitlines()
+    assert [line.partition("WARNING ")[2] for line in logged] == ["vllm: from a fork"] * 2
     heed.kill()
     await heed.wait()
     await until(lambda: not servers[1].is_running())
