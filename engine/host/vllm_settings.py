@@ -3,10 +3,13 @@
 Must run before vllm is first imported in this process; the children inherit the environment.
 """
 
+import atexit
 import json
 import logging.config
 import os
 import re
+import shutil
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -35,6 +38,7 @@ QUIET = {
     "PYTHONWARNINGS": "ignore",  # of the children: theirs are about vLLM's own code
 }
 LOGGING = "VLLM_LOGGING_CONFIG_PATH"  # the file that says what a process of vLLM logs, and where to
+SOCKETS = "VLLM_RPC_BASE_PATH"  # the folder of the sockets that vLLM's processes meet at
 CPU_ONLY = {
     "TORCHDYNAMO_DISABLE": "1",  # vLLM compiles a log-probability kernel: 14 s at the first answer, and a compiler
     # Kernels that PyTorch and oneDNN keep, by default a thousand each: one for each number of rows, .6 MB in bfloat16.
@@ -62,10 +66,19 @@ def set_environment(host: HostConfig, log_file: Path) -> None:
     warnings.filterwarnings("ignore", module=r"vllm\.")
     os.environ.update(QUIET)
     os.environ[LOGGING] = str(config_file)
+    if SOCKETS not in os.environ:
+        os.environ[SOCKETS] = _folder_of_this_process()
     if not has_gpu():
         os.environ.update(CPU_ONLY)
         os.environ.update(allocator.preloads(os.environ.get("LD_PRELOAD", "")))
         os.environ.pop("VLLM_CPU_KVCACHE_SPACE", None)  # would override kv_cache_bytes
+
+
+def _folder_of_this_process() -> str:
+    """Return a new temporary folder that goes when this process ends: vLLM leaves its sockets where they are."""
+    folder = tempfile.mkdtemp(prefix="heed-vllm-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def logging_config(level: str, log_file: Path) -> dict[str, Any]:

@@ -22,6 +22,20 @@ from engine.worker.watchdog import ProcessId
 
 OWNER = ProcessId(1, 2)
 QWEN = Trainability("Qwen3")
+WITH_A_SOCKET = """
+import sys
+from pathlib import Path
+
+from engine.config import HostConfig
+from engine.host.vllm_settings import set_environment
+
+set_environment(HostConfig(), Path(sys.argv[1]))
+from vllm.utils.network_utils import get_open_zmq_ipc_path
+
+socket = Path(get_open_zmq_ipc_path().removeprefix("ipc://"))
+socket.touch()
+print(socket)
+"""
 SHAPES = """
 import psutil, torch
 torch.set_num_threads(1)
@@ -76,6 +90,25 @@ def test_on_a_cpu_nothing_is_compiled_and_the_cache_size_is_heeds(
     assert os.environ["LD_PRELOAD"] == "tcmalloc:other"
     assert vllm_settings.CPU_ONLY.items() <= os.environ.items()
     assert "VLLM_CPU_KVCACHE_SPACE" not in os.environ
+
+
+def test_sockets_go_with_the_process_that_had_them_made(tmp_path: Path) -> None:
+    """vLLM leaves them where they are: they lie in a folder of this process, which is gone when it has ended."""
+    temporary, log_file = tmp_path / "temporary", tmp_path / "vllm.log"
+    temporary.mkdir()
+    environment = {name: value for name, value in os.environ.items() if name != vllm_settings.SOCKETS}
+    words = (sys.executable, "-c", WITH_A_SOCKET, str(log_file))
+    done = subprocess.run(words, capture_output=True, text=True, env=environment | {"TMPDIR": str(temporary)})
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).parent.parent == temporary
+    assert list(temporary.iterdir()) == []
+
+
+def test_an_operator_says_where_sockets_are(environment: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that is named already is vLLM's, too, and stays."""
+    monkeypatch.setenv(vllm_settings.SOCKETS, str(tmp_path))
+    set_environment(HostConfig(), tmp_path / "vllm.log")
+    assert os.environ[vllm_settings.SOCKETS] == str(tmp_path)
 
 
 def test_products_of_many_shapes_leave_little_memory_behind() -> None:
