@@ -21,8 +21,8 @@ from pathlib import Path
 from engine.requests import ChatMessage
 
 FILE_NAME = "heed_bank.json"
-_LEAST_KNOWN = 0.5  # of a text's trigrams; English ones have .6 to .95 of the shipped bank's, others 0 to .5
-_TELLING = 20  # prompts that show the trigrams of a language
+_LEAST_KNOWN = 0.5  # of a text's trigrams; English ones have .6 to 1 of the shipped topics', most others 0 to .5
+_TELLING = 20  # topics that show the trigrams of a language
 _ROLES = ("user", "assistant")
 Task = tuple[tuple[str, str], ...]  # role and text of each message, the person's first
 _SHIPPED = Path(__file__).parent / "bank.json"
@@ -58,11 +58,11 @@ class Bank:
         return _spread([[{"role": role, "content": text} for role, text in task] for task in self.tasks], count, rng)
 
     def is_foreign_to(self, prompts: Sequence[str]) -> bool:
-        """Return True if a person's prompts seem to be in another language: few of their trigrams are the bank's.
+        """Return True if a person's prompts seem to be in another language: few of their trigrams are the topics'.
 
-        A bank of a few prompts cannot tell.
+        Anchors are full of names, which all languages share; a bank of a few topics cannot tell.
         """
-        if len(self.topics) + len(self.anchors) < _TELLING:
+        if len(self.topics) < _TELLING:
             return False
         found = _trigrams(prompts)
         return bool(found) and len(found & self._known_trigrams) < _LEAST_KNOWN * len(found)
@@ -73,7 +73,7 @@ class Bank:
 
     @cached_property
     def _known_trigrams(self) -> set[str]:
-        return _trigrams((*self.topics, *self.anchors))
+        return _trigrams(self.topics)
 
 
 def _spread(topics: Sequence[list[ChatMessage]], count: int, rng: random.Random) -> list[list[ChatMessage]]:

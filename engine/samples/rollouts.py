@@ -46,7 +46,7 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
     "json_schema": (None,),
     "structural_tag": ("",),
 }
-_NUM_ANCHORS_READY = 32
+_NUM_ANCHORS_READY = 64
 
 
 @dataclass(frozen=True)

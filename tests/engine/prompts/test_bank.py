@@ -76,6 +76,7 @@ def test_samples_are_different_conversations() -> None:
         (["Tell me about the koala"], False),
         (["Wie koche ich einen guten Kaffee?", "Schreib mir einen Brief an meine Vermieterin"], True),
         (["¿Cómo se hace una tortilla de patatas?"], True),
+        (["Warum ist der Himmel blau?", "Was kostet ein Zelt?"], True),
         (["怎么泡茶"], True),
         (["Как заварить чай?"], True),
         ([], False),
@@ -95,7 +96,7 @@ def test_the_banks_own_trigrams_are_counted_once(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(bank_module, "_trigrams", lambda texts: (counted.append(len(texts)), count(texts))[1])
     bank = load_bank(tmp_path)
     assert [bank.is_foreign_to(["Wie koche ich einen guten Kaffee?"]) for _ in range(3)] == [True] * 3
-    assert sorted(counted) == [1, 1, 1, len(bank.topics) + len(bank.anchors)]
+    assert sorted(counted) == [1, 1, 1, len(bank.topics)]
     assert bank == load_bank(tmp_path)
 
 
