@@ -9,17 +9,17 @@ import asyncio
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from bot.config import BOT_TOKENS
 from evals.client import Client
 from evals.errors import HeedUnreachable, StartFailed
+from evals.ports import reserved_port
 
 START_TIMEOUT_S = 600.0
 STOP_TIMEOUT_S = 45.0  # heed promises 30 s
@@ -40,7 +40,8 @@ class HeedServer:
         self._is_kept = folder is not None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="heed-measured-"))
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.port = free_port()
+        self._held = ExitStack()  # no other process is given the port, also between an end and a start
+        self.port = self._held.enter_context(reserved_port())
         self.url = f"http://127.0.0.1:{self.port}"
         self.program: tuple[str, ...] = ("bot", "run")  # the module that is started, and its command
         self._settings = dict(settings or {})
@@ -68,8 +69,9 @@ class HeedServer:
         return time.perf_counter() - started_s
 
     async def stop(self) -> None:
-        """End it and remove its data, unless they stand in a folder that was given."""
+        """End it and remove its data, unless they stand in a folder that was given; its port is free."""
         await self.end()
+        self._held.close()
         if not self._is_kept:
             await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
@@ -150,11 +152,3 @@ async def _require_ready(url: str) -> None:
     async with Client(url) as client:
         if not await client.is_ready():
             raise HeedUnreachable(f"no heed is ready at {url}; start one with `heed run`, or leave url away")
-
-
-def free_port() -> int:
-    """Return a port nothing listens on now."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port

@@ -11,9 +11,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
-from evals.server import START_TIMEOUT_S, HeedServer, free_port
+from evals.ports import reserved_port
+from evals.server import START_TIMEOUT_S, HeedServer
 from tests.engine.pocket_model import pocket_folder
 from tests.patience import PATIENCE_S
 
@@ -68,7 +70,8 @@ class LiveCluster:
         self.engines: dict[str, EngineUnit] = {}
         self.gateways: dict[str, HeedServer] = {}
         self._folder = folder
-        self._port = free_port()
+        self._held = ExitStack()
+        self._port = self._held.enter_context(reserved_port())
         self._ray_folder = tempfile.TemporaryDirectory(prefix="heed-ray-", ignore_cleanup_errors=True)
         self._settings = {
             "HEED_MODEL": str(pocket_folder()),
@@ -115,6 +118,7 @@ class LiveCluster:
         if self._ray is not None:
             self._ray.terminate()
             await asyncio.to_thread(self._ray.wait)
+        self._held.close()
         self._ray_folder.cleanup()
 
     def _of(self, name: str) -> dict[str, str]:

@@ -69,10 +69,14 @@ async def test_a_given_address_must_be_ready() -> None:
                 pass
 
 
-def test_a_free_port_can_be_listened_on() -> None:
-    """Nothing has it."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", server.free_port()))
+async def test_its_port_is_given_to_no_other_before_it_listens() -> None:
+    """Nor between an end and another start; when it is stopped anybody may have it."""
+    own = HeedServer()
+    with socket.socket() as other:
+        with pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", own.port))
+        await own.stop()
+        other.bind(("127.0.0.1", own.port))
 
 
 def test_its_data_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

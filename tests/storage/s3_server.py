@@ -8,7 +8,7 @@ import pytest
 import requests
 from moto.server import ThreadedMotoServer
 
-from tests.ports import reserved_port
+from evals.ports import reserved_port
 
 BUCKET = "adapters"
 CREDENTIALS = {"AWS_ACCESS_KEY_ID": "heed", "AWS_SECRET_ACCESS_KEY": "a secret", "AWS_DEFAULT_REGION": "eu-central-1"}

@@ -8,8 +8,8 @@ from aiohttp.test_utils import TestServer
 
 from bot.cli.client import HeedClient
 from bot.errors import ServerRefused, ServerUnreachable
+from evals.ports import reserved_port
 from tests.bot.conftest import Heed
-from tests.ports import reserved_port
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from bot.cli.finding import Finding
 from bot.config import Settings
 from bot.errors import SandboxUnavailable
 from bot.events import Author
+from evals.ports import reserved_port
 from storage.database import Database
 from storage.learning import drift_audits, updates
 from storage.tables import UpdateRun
@@ -23,7 +24,6 @@ from tests.contract.discord_server import DiscordServer
 from tests.contract.teacher_server import KEY, MODEL, Fault, TeacherServer
 from tests.contract.telegram_server import TOKEN as TELEGRAM_TOKEN
 from tests.contract.telegram_server import TelegramServer
-from tests.ports import reserved_port
 from tests.storage.postgres_server import PostgresServer
 
 

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 from bot.access import admin_password
 from bot.cli.main import cli
 from bot.events import Author, Place
+from evals.ports import reserved_port
 from storage.files.lock import DataDirectoryLock
 from tests.bot.conftest import Heed, StartHeed
 from tests.bot.test_app import model, settings
 from tests.patience import PATIENCE_S
-from tests.ports import reserved_port
 
 __all__ = ["model", "settings"]
 

@@ -1,11 +1,11 @@
-"""tests.ports: a reserved port is refused, is given to no other, and can be listened on."""
+"""evals.ports: a reserved port is refused, is given to no other, and can be listened on."""
 
 import socket
 
 import pytest
 
 from bot.http import port
-from tests.ports import reserved_port
+from evals.ports import reserved_port
 
 
 def test_a_reserved_port_is_free_for_its_own_server_only() -> None:

@@ -1,4 +1,4 @@
-"""Ports of loopback that are a test's own while no server listens on them."""
+"""Ports of loopback that are ours while no server listens on them."""
 
 import socket
 from collections.abc import Iterator
