@@ -27,7 +27,7 @@ class Foresight:
     async def first(self) -> None:
         """Make the rollouts of the first lesson, and take a step of an update."""
         if self._trainability.can_learn:
-            await self._rollouts.anchors(ZERO_ADAPTER, 1)
+            await self._rollouts.prepare_anchors(ZERO_ADAPTER)
             await self._learner.warm_up(await self._rollouts.prepare(ZERO_ADAPTER, [], NUM_OTHERS + 1))
 
     def notices(self, request: GenerateRequest) -> bool:

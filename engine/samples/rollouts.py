@@ -47,6 +47,7 @@ _PLAIN: dict[str, tuple[Any, ...]] = {
     "structural_tag": ("",),
 }
 _NUM_ANCHORS_READY = 64
+_ANCHORS_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,28 @@ class RolloutStore:
         self._bank = bank
         self._config = config
         self._ready: OrderedDict[tuple[str, str], list[Rollout]] = OrderedDict()  # by adapter name and workplace
-        self._anchors: list[Rollout] = []
         self._rng = random.Random(config.seed)
+        self._anchors: list[Rollout] = []
+        self._unanswered = bank.sample_anchors(_NUM_ANCHORS_READY, self._rng)
+        self._answers_anchors = asyncio.Lock()
+
+    async def prepare_anchors(self, base: AdapterRef) -> None:
+        """Answer all anchors that are kept ready, some at a time: a lesson meanwhile waits for those it needs alone."""
+        while self._unanswered:
+            await self._answer_anchors(base, len(self._anchors) + 1)
 
     async def anchors(self, base: AdapterRef, count: int) -> list[Rollout]:
-        """Return `count` anchors answered by the base model; the first call answers the whole bank."""
-        if not self._anchors:
-            conversations = self._bank.sample_anchors(_NUM_ANCHORS_READY, self._rng)
-            self._anchors = await self._answer(base, conversations, temperature=0.0)
+        """Return `count` anchors answered by the base model, fewer if the bank is smaller."""
+        if len(self._anchors) < count:
+            await self._answer_anchors(base, count)
         return self._rng.sample(self._anchors, min(count, len(self._anchors)))
+
+    async def _answer_anchors(self, base: AdapterRef, count: int) -> None:
+        """Answer some more until at least `count` are there, or all; none is answered twice."""
+        async with self._answers_anchors:
+            while self._unanswered and len(self._anchors) < count:
+                self._anchors += await self._answer(base, self._unanswered[:_ANCHORS_AT_ONCE], temperature=0.0)
+                del self._unanswered[:_ANCHORS_AT_ONCE]
 
     async def take(
         self, ref: AdapterRef, recent: Sequence[Completion], count: int, without: Sequence[ChatMessage] = ()

@@ -94,4 +94,5 @@ async def test_a_start_makes_what_the_first_lesson_takes(live: Live) -> None:
     rollouts.drop(ZERO_ADAPTER.name)
     await live.parts.foresight.first()
     assert rollouts._anchors
+    assert not rollouts._unanswered
     assert len(rollouts._ready[ZERO_ADAPTER.name, ""]) > NUM_OTHERS

@@ -1,19 +1,29 @@
 """engine.samples.rollouts: answers of the adapter that is about to learn, made before they are needed."""
 
+import asyncio
 import copy
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from engine.adapter_ref import ZERO_ADAPTER
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import LearnConfig
 from engine.prompts.bank import Bank
 from engine.prompts.builder import PromptBuilder
 from engine.prompts.hindsight import plain_messages
 from engine.prompts.tool_messages import carried, carrying
-from engine.requests import TOOLS
-from engine.samples.rollouts import RolloutStore, conversation, of_kind, own_rollouts, rollout_tokens, workplace
+from engine.requests import TOOLS, ChatMessage
+from engine.samples.rollouts import (
+    Rollout,
+    RolloutStore,
+    conversation,
+    of_kind,
+    own_rollouts,
+    rollout_tokens,
+    workplace,
+)
 from storage.tables import Completion
 from tests.engine.live import Live
 from tests.engine.rows import completion
@@ -36,10 +46,11 @@ def asked(question: str, version: int = 1, **fields: object) -> Completion:
     return completion("u", messages=messages, adapter_version=version, **fields)
 
 
-def store_of(live: Live, **learn: object) -> RolloutStore:
-    """A store with this module's bank."""
+def store_of(live: Live, anchors: int = 0, **learn: object) -> RolloutStore:
+    """A store with this module's bank, or one of that many anchors."""
     config = LearnConfig.from_dict(LearnConfig().to_dict() | learn)
-    return RolloutStore(live.host, live.parts.context.trainer, live.parts.context.prompts, BANK, config)
+    bank = replace(BANK, anchors=tuple(f"Say {n}." for n in range(anchors))) if anchors else BANK
+    return RolloutStore(live.host, live.parts.context.trainer, live.parts.context.prompts, bank, config)
 
 
 async def test_a_persons_answers_of_the_version_are_rollouts_as_they_are() -> None:
@@ -87,6 +98,25 @@ async def test_anchors_are_the_base_models_own_greedy_answers(live: Live) -> Non
     second = {r.messages[-1]["content"]: r.response_token_ids for r in await store_of(live).anchors(ZERO_ADAPTER, 9)}
     assert first == second
     assert first.keys() == {*BANK.anchors}
+
+
+async def test_a_lesson_waits_for_the_anchors_it_needs_and_none_is_answered_twice(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some are ready before all that are kept, also where two ask at once."""
+    store, answered = store_of(live, anchors=40), list[str]()
+    answer = store._answer
+
+    async def counted(ref: AdapterRef, asked: list[list[ChatMessage]], temperature: float) -> list[Rollout]:
+        answered.extend(messages[-1]["content"] for messages in asked)
+        return await answer(ref, asked, temperature)
+
+    monkeypatch.setattr(store, "_answer", counted)
+    found = await asyncio.gather(*(store.anchors(ZERO_ADAPTER, 8) for _ in range(2)))
+    assert [len(anchors) for anchors in found] == [8, 8]
+    assert 8 <= len(answered) < 40
+    await asyncio.gather(store.prepare_anchors(ZERO_ADAPTER), store.anchors(ZERO_ADAPTER, 40))
+    assert sorted(answered) == sorted(set(answered)) == sorted(f"Say {n}." for n in range(40))
 
 
 async def test_one_persons_prompts_are_never_used_for_another(live: Live) -> None:
