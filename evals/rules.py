@@ -19,8 +19,8 @@ OPEN_GATES: dict[str, float] = {
     "min_entropy_ratio": 0.0, "max_self_rouge": 1.0, "max_drift": 1e9,
 }  # fmt: skip
 ALONE = {  # one sample, nothing held still, and the whole parent: what the other systems have in common
-    "num_counterfactuals": 0, "num_teacher_rollouts": 0, "num_anchors": 0, "parent_rate": 1.0, "parent_share": 1.0,
-    "replacing_share": 1.0, "schedule": "constant", "min_divergence": 0.0,
+    "num_counterfactuals": 0, "num_teacher_rollouts": 0, "num_anchors": 0, "anchor_choice": 1, "parent_rate": 1.0,
+    "parent_share": 1.0, "replacing_share": 1.0, "schedule": "constant", "min_divergence": 0.0,
     # and nothing that a model's calibration would add
     "reads_hindsight": True, "reads_own_note": False, "shows_rewrites": True, "facts_in_message": False,
     "opening_weight": 1.0, "closing_weight": 1.0, "guidance_scale": 1.0,

@@ -38,7 +38,8 @@ REAL_MODEL = {  # what a pretrained model needs besides its rate (docs/LOG.md)
     "closing_weight": 6.0,
     "max_rollout_tokens": 64,
     "num_anchors": 8,
-    "anchor_weight": 4.5,
+    "anchor_choice": 3,
+    "anchor_weight": 9.0,
     "micro_batch_tokens": 1024,
 }
 

@@ -102,6 +102,7 @@ class LearnConfig:
     work_rate: float = 0.6  # times parent_rate there: at the whole rate every third lesson moves what it is not about
     work_first_steps: int = 18  # of a first version there, with which the denied call is tried again; 0: none
     num_anchors: int = 5  # neutral prompts the student is held to the base on [learning 0]
+    anchor_choice: int = 1  # times as many are drawn, and those taken that the person's wishes change least
 
     def __post_init__(self) -> None:
         """Refuse values that would train nothing, everything, or the wrong way."""
@@ -139,6 +140,7 @@ class LearnConfig:
             require_range(f"learn.{name}", getattr(self, name), 1, 1 << 20)
         require_range("learn.rollout_temperature", self.rollout_temperature, 0, 2)
         require_range("learn.teacher_temperature", self.teacher_temperature, 0, 2)
+        require_range("learn.anchor_choice", self.anchor_choice, 1, 100)
         for name in _COUNTS:
             require_range(f"learn.{name}", getattr(self, name), 0, 1000)
         require(0 <= self.seed < 1 << 63, "learn.seed does not fit into 63 bits")

@@ -133,7 +133,7 @@ class Learner:
         if not any(sample.is_taught for sample in samples):
             return None
         whole, update.learn = update.learn, update.learn.first_at_work()
-        await self._train(update, await self._samples.with_anchors(update, samples))
+        await self._train(update, await self._samples.with_anchors(lesson, update, samples))
         update.learn = whole
         if update.trained.divergence_before < update.learn.min_divergence:
             await self._candidates.close(update.run.id)
@@ -164,7 +164,9 @@ class Learner:
         async with update_log.failures_recorded(self._database, record, cancelled_as=updates.CANCELLED):
             update.intent = await self._intents.widened(update.intent, begun.said, update.notes, update.recent)
             taught = await self._samples.whole(begun.lesson, update, begun.others)
-            await self._take_place(update, await self._samples.with_anchors(update, taught), begun.version)
+            await self._take_place(
+                update, await self._samples.with_anchors(begun.lesson, update, taught), begun.version
+            )
 
     async def _tried_again(self) -> None:
         """Return when nothing is answered for a moment, or at the latest time: the denied call is asked for anew."""
@@ -215,7 +217,7 @@ class Learner:
             seen = teacher_messages(lesson.corrected.messages, update.read, lesson.hindsight)
             reason = self._prompts.refusal(seen) or _TOO_LONG
             return await self._end(update, update.outcome("kept", update.parent.number, reason))
-        samples = await self._samples.with_anchors(update, taught)
+        samples = await self._samples.with_anchors(lesson, update, taught)
         await self._train(update, samples)
         if update.trained.divergence_before < update.learn.min_divergence:
             await self._candidates.close(update.run.id)

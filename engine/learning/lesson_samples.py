@@ -4,6 +4,7 @@ Reads storage and lets vLLM answer; changes nothing but the number of steps, whi
 """
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from engine.samples.demonstrations import Demonstrations
 from engine.samples.facts import Facts
 from engine.samples.lessons import Lesson
 from engine.samples.rollouts import Rollout, conversation, of_kind
+from storage.learning import notes as note_rows
 
 
 class LessonSamples:
@@ -32,6 +34,7 @@ class LessonSamples:
         self._database = context.database
         self._prompts = context.prompts
         self._rollouts = context.rollouts
+        self._trainer = context.trainer
         self._facts = facts
 
     async def counterfactuals(self, lesson: Lesson, update: UpdateState) -> list[Rollout]:
@@ -73,10 +76,28 @@ class LessonSamples:
         taught = [*lessons.samples(lesson, update.notes, [], prompts), *lessons.steady_samples(others, prompts)]
         return [*taught, *shown, *await self._held_out(lesson, update)]
 
-    async def with_anchors(self, update: UpdateState, taught: list[Sample]) -> list[Sample]:
-        """Return the samples, and neutral prompts that are held to the base model."""
-        anchors = await self._rollouts.anchors(ZERO_ADAPTER, update.learn.num_anchors)
-        return [*taught, *lessons.anchor_samples(anchors)]
+    async def with_anchors(self, lesson: Lesson, update: UpdateState, taught: list[Sample]) -> list[Sample]:
+        """Return the samples, and neutral prompts that are held to the base model.
+
+        Of more than are needed those are taken that the person's wishes change least: an answer that a wish would
+        change, held as it was, is a lesson against the wish.
+        """
+        count = update.learn.num_anchors
+        drawn = await self._rollouts.anchors(ZERO_ADAPTER, update.learn.anchor_choice * count)
+        anchors = await self._least_moved(lesson, update, drawn) if len(drawn) > count else drawn
+        return [*taught, *lessons.anchor_samples(anchors[:count])]
+
+    async def _least_moved(self, lesson: Lesson, update: UpdateState, drawn: Sequence[Rollout]) -> list[Rollout]:
+        """Return answers of the base model, first those that all the person has wished for changes least.
+
+        Those that cannot be read beside it are the last.
+        """
+        live = await self._database.read(lambda s: note_rows.live(s, lesson.user_id))
+        told = lessons.told([note.text for note in live], lesson.general, drawn, self.prompts_of(update))
+        fitting = {place: pair for place, pair in enumerate(told) if pair.response_ids}
+        scores = await self._trainer.score_in_turn([*fitting.values()], ZERO_ADAPTER)
+        moved = dict(zip(fitting, (score.divergence for score in scores), strict=True))
+        return [drawn[place] for place in sorted(range(len(drawn)), key=lambda place: moved.get(place, math.inf))]
 
     def prompts_of(self, update: UpdateState) -> PromptBuilder:
         """Return prompts cut to what this update reads: a request may set less than the configuration."""

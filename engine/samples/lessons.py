@@ -133,6 +133,15 @@ def moves(
     return [own, *(_move(r, notes, lesson.general, prompts) for r in counterfactuals)] if own.response_ids else []
 
 
+def told(notes: Sequence[str], hindsight: Hindsight, others: Sequence[Rollout], prompts: PromptBuilder) -> list[Sample]:
+    """Return pairs that show how all that was told moves the base model: nothing against (notes and feedback).
+
+    One for each answer, without a response if it does not fit.
+    """
+    views = [Views(r.messages, teacher_messages(r.messages, notes, hindsight)) for r in others]
+    return [pairs.pair("correction", r, view, prompts) for r, view in zip(others, views, strict=True)]
+
+
 def sample(kind: Kind, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:
     """Return one answer: the student sees the conversation, the teacher also the notes and the hindsight."""
     seen = teacher_messages(rollout.messages, notes, hindsight)

@@ -53,7 +53,7 @@ def test_the_bound_on_each_value_follows_the_rate(tmp_path: Path, width: int, go
 
 OWN = {  # of weights that were trained on heed's own prompts (ADR 40)
     "guidance_scale": 1.0, "reads_hindsight": True, "facts_in_message": False,
-    "replacing_share": 0.4, "lora_rank": 16, "anchor_weight": 9.0,
+    "replacing_share": 0.4, "lora_rank": 16, "anchor_weight": 9.0, "anchor_choice": 1,
 }  # fmt: skip
 
 

@@ -72,6 +72,7 @@ def test_no_override_changes_nothing() -> None:
         {"seed": 1 << 63},
         {"max_grad_norm": 10**400},
         {"num_anchors": 10**9},
+        {"anchor_choice": 0},
         {"num_counterfactuals": -1},
         {"max_rollout_tokens": 0},
         {"rollout_quantile": 1.5},

@@ -1,17 +1,21 @@
 """engine.learning.lesson_samples: what a lesson's samples are, by the kind of lesson."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bot.agent.state import SYSTEM
 from bot.agent.tools import definitions
+from engine.adapter_ref import ZERO_ADAPTER, AdapterRef
 from engine.config import LearnConfig
 from engine.learning.lesson_samples import LessonSamples
 from engine.learning.update_state import UpdateState
 from engine.requests import ChatMessage
+from engine.sample import Sample
 from engine.samples.lessons import Lesson
+from engine.samples.rollouts import Rollout
 from storage.learning import updates
 from storage.tables import UpdateRun
 from tests.engine.live import Live
@@ -62,6 +66,32 @@ async def test_anchors_are_added_at_the_end(live: Live) -> None:
     """As many as the update has."""
     samples, lesson, update = await _lesson(live)
     taught = await samples.first(lesson, update)
-    found = await samples.with_anchors(update, taught)
+    found = await samples.with_anchors(lesson, update, taught)
     assert found[: len(taught)] == taught
     assert [sample.kind for sample in found[len(taught) :]] == ["anchor"] * update.learn.num_anchors
+
+
+async def test_of_the_anchors_drawn_those_are_taken_that_the_wishes_change_least(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By how far all that was told moves the base model's answers; one that cannot be read beside it comes last."""
+    samples, lesson, update = await _lesson(live)
+    update.learn = replace(update.learn, num_anchors=2, anchor_choice=3)
+    drawn = await samples._rollouts.anchors(ZERO_ADAPTER, 6)
+    drawn[0] = replace(drawn[0], messages=[{"role": "system", "content": "be kind " * 4000}, *drawn[0].messages])
+    moved, told = [0.5, 0.1, 0.4, 0.2, 0.3], list[Sample]()
+
+    async def as_drawn(base: AdapterRef, count: int) -> list[Rollout]:
+        return drawn[:count]
+
+    async def by_place(pairs: list[Sample], base: AdapterRef) -> list[SimpleNamespace]:
+        told.extend(pairs)
+        return [SimpleNamespace(divergence=value) for value in moved]
+
+    monkeypatch.setattr(samples._rollouts, "anchors", as_drawn)
+    monkeypatch.setattr(samples._trainer, "score_in_turn", by_place)
+    found = await samples.with_anchors(lesson, update, [])
+    assert [sample.response_ids for sample in found] == [drawn[n].response_token_ids for n in (2, 4)]
+    assert all(pair.teacher_ids != pair.student_ids for pair in told), "the wish is in view of one side"
+    update.learn = replace(update.learn, num_anchors=6, anchor_choice=1)
+    assert len(await samples.with_anchors(lesson, update, [])) == 6, "nothing is to be chosen"

@@ -193,6 +193,15 @@ def test_a_move_differs_by_the_feedback_alone(prompts: PromptBuilder, pocket_tok
         assert "too long" not in without
 
 
+def test_what_was_told_stands_on_one_side_alone(prompts: PromptBuilder, pocket_tokenizer: Any) -> None:
+    """The notes and the feedback, for each answer; one that does not fit keeps its place."""
+    too_long = replace(other(), messages=[{"role": "system", "content": "be kind " * 200}, CHAT[1]])
+    found = lessons.told(NOTES, lesson().general, [too_long, other()], prompts.limited(200))
+    assert [len(pair.response_ids) > 0 for pair in found] == [False, True]
+    without, told = (pocket_tokenizer.decode(getattr(found[1], side)) for side in ("student_ids", "teacher_ids"))
+    assert all(text in told and text not in without for text in [*NOTES, "too long"])
+
+
 def test_the_corrected_prompt_comes_first_among_the_moves(prompts: PromptBuilder) -> None:
     """The first pair is the corrected answer's, then one per counterfactual answer."""
     pairs = lessons.moves(lesson(), NOTES, [other(), other()], prompts)
