@@ -17,7 +17,7 @@ from engine.prompts.hindsight import Hindsight, teacher_messages
 from engine.prompts.tool_messages import carried
 from engine.requests import ChatMessage
 from engine.sample import Sample
-from engine.samples import lessons, regression
+from engine.samples import lessons, notes, regression
 from engine.samples.context import LearningContext
 from engine.samples.demonstrations import Demonstrations
 from engine.samples.facts import Facts
@@ -35,6 +35,7 @@ class LessonSamples:
         self._prompts = context.prompts
         self._rollouts = context.rollouts
         self._trainer = context.trainer
+        self._host = context.host
         self._facts = facts
 
     async def counterfactuals(self, lesson: Lesson, update: UpdateState) -> list[Rollout]:
@@ -93,7 +94,8 @@ class LessonSamples:
         Those that cannot be read beside it are the last.
         """
         live = await self._database.read(lambda s: note_rows.live(s, lesson.user_id))
-        told = lessons.told([note.text for note in live], lesson.general, drawn, self.prompts_of(update))
+        wishes = notes.said(live, self._config.note, self._host.max_model_len)
+        told = lessons.told(wishes, lesson.general, drawn, self.prompts_of(update))
         fitting = {place: pair for place, pair in enumerate(told) if pair.response_ids}
         scores = await self._trainer.score_in_turn([*fitting.values()], ZERO_ADAPTER)
         moved = dict(zip(fitting, (score.divergence for score in scores), strict=True))
