@@ -134,6 +134,15 @@ class TrainerClient:
         """Score samples in one call, or one by one while a stream is being read."""
         return await self.score(samples, ref, 1 if self._host.num_running else max(1, len(samples)))
 
+    async def divergences(self, samples: Sequence[Sample], ref: AdapterRef) -> dict[int, float]:
+        """Return how far apart the views of each sample are, nats per token, by number; what does not fit is left out.
+
+        Scored as `score_in_turn` does; a sample without a response is one that did not fit.
+        """
+        fitting = {number: sample for number, sample in enumerate(samples) if sample.response_ids}
+        scores = await self.score_in_turn([*fitting.values()], ref)
+        return {number: score.divergence for number, score in zip(fitting, scores, strict=True)}
+
     async def first_tokens(
         self, prompts: Sequence[tuple[list[int], list[int]]], learn: LearnConfig, at_once: int = 8
     ) -> list[int]:

@@ -161,10 +161,7 @@ class IntentReader:
 
         What does not fit is left out; without the corrected prompt there is nothing.
         """
-        pairs = lessons.moves(lesson, notes, others, self._prompts)
-        fitting = {n: pair for n, pair in enumerate(pairs) if pair.response_ids}
-        scores = await self._trainer.score_in_turn([*fitting.values()], ZERO_ADAPTER)
-        return {n: score.divergence for n, score in zip(fitting, scores, strict=True)}
+        return await self._trainer.divergences(lessons.moves(lesson, notes, others, self._prompts), ZERO_ADAPTER)
 
     def _placebo(self, hindsight: Hindsight) -> Hindsight:
         """Return hindsight of the same form and about the same length that asks for nothing."""

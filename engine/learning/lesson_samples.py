@@ -96,9 +96,7 @@ class LessonSamples:
         live = await self._database.read(lambda s: note_rows.live(s, lesson.user_id))
         wishes = notes.said(live, self._config.note, self._host.max_model_len)
         told = lessons.told(wishes, lesson.general, drawn, self.prompts_of(update))
-        fitting = {place: pair for place, pair in enumerate(told) if pair.response_ids}
-        scores = await self._trainer.score_in_turn([*fitting.values()], ZERO_ADAPTER)
-        moved = dict(zip(fitting, (score.divergence for score in scores), strict=True))
+        moved = await self._trainer.divergences(told, ZERO_ADAPTER)
         return [drawn[place] for place in sorted(range(len(drawn)), key=lambda place: moved.get(place, math.inf))]
 
     def prompts_of(self, update: UpdateState) -> PromptBuilder:

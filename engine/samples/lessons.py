@@ -129,8 +129,10 @@ def moves(
     The first is the corrected prompt, the others are the counterfactual ones, without a response if they do not fit;
     there are none if the first does not.
     """
-    own = _move(lesson.corrected, notes, lesson.hindsight, prompts)
-    return [own, *(_move(r, notes, lesson.general, prompts) for r in counterfactuals)] if own.response_ids else []
+    own = _move(lesson.corrected, notes, notes, lesson.hindsight, prompts)
+    if not own.response_ids:
+        return []
+    return [own, *(_move(r, notes, notes, lesson.general, prompts) for r in counterfactuals)]
 
 
 def told(notes: Sequence[str], hindsight: Hindsight, others: Sequence[Rollout], prompts: PromptBuilder) -> list[Sample]:
@@ -138,8 +140,7 @@ def told(notes: Sequence[str], hindsight: Hindsight, others: Sequence[Rollout], 
 
     One for each answer, without a response if it does not fit.
     """
-    views = [Views(r.messages, teacher_messages(r.messages, notes, hindsight)) for r in others]
-    return [pairs.pair("correction", r, view, prompts) for r, view in zip(others, views, strict=True)]
+    return [_move(r, [], notes, hindsight, prompts) for r in others]
 
 
 def sample(kind: Kind, rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:
@@ -239,8 +240,10 @@ def _trigrams(token_ids: Sequence[int]) -> list[tuple[int, ...]]:
     return list(zip(token_ids, token_ids[1:], token_ids[2:], strict=False))
 
 
-def _move(rollout: Rollout, notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder) -> Sample:
-    views = Views(
-        teacher_messages(rollout.messages, notes, Hindsight()), teacher_messages(rollout.messages, notes, hindsight)
-    )
+def _move(
+    rollout: Rollout, known: Sequence[str], notes: Sequence[str], hindsight: Hindsight, prompts: PromptBuilder
+) -> Sample:
+    """Return an answer behind what was `known` before, and behind notes and hindsight."""
+    messages = rollout.messages
+    views = Views(teacher_messages(messages, known, Hindsight()), teacher_messages(messages, notes, hindsight))
     return pairs.pair("correction", rollout, views, prompts)

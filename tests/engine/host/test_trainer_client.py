@@ -1,6 +1,7 @@
 """engine.host.trainer_client: typed calls into the worker, over a host that answers from a script."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,15 @@ async def test_samples_are_scored_one_by_one_while_a_stream_is_read(num_running:
     scores = await client(host).score_in_turn([SAMPLE] * 3, ZERO_ADAPTER)
     assert [len(args[0]) for _, args in host.calls] == sizes
     assert [score.gain for score in scores] == [1.5] * 3
+
+
+async def test_how_far_views_are_apart_is_told_by_number() -> None:
+    """A sample that did not fit, and so has no response, is not scored and keeps its number."""
+    host = Host({"scores": [SCORE] * 2})
+    found = await client(host).divergences([SAMPLE, replace(SAMPLE, response_ids=[]), SAMPLE], ZERO_ADAPTER)
+    assert [*found] == [0, 2]
+    assert [len(args[0]) for _, args in host.calls] == [2]
+    assert len({*found.values()}) == 1
 
 
 def test_a_figure_can_be_left_out() -> None:
